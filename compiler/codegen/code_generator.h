@@ -1,0 +1,46 @@
+// From lowered loops to a Module, for one family of targets.
+//
+// To add one: a folder under codegen/ and one line in codegen_list.cc.
+#ifndef REGATTA_COMPILER_CODEGEN_CODE_GENERATOR_H_
+#define REGATTA_COMPILER_CODEGEN_CODE_GENERATOR_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "compiler/expr/expr.h"
+#include "compiler/lower/lower.h"
+#include "compiler/module/module.h"
+#include "compiler/target/target.h"
+
+namespace regatta {
+
+// Stateless; every method may be called from several threads at once.
+class CodeGenerator {
+ public:
+  virtual ~CodeGenerator() = default;
+  virtual std::string_view target_kind() const = 0;  // "cpu"
+  // The version of the tool below: "LLVM 19.1.7".
+  virtual std::string tool_version() const = 0;
+  // `target` with every field that can be derived filled in (vector width and
+  // registers from the processor). InvalidArgument when the tool does not know
+  // the triple or processor; the message lists near names.
+  virtual absl::StatusOr<Target> Complete(Target target) const = 0;
+  // The machine that this process runs on; Unavailable when it is none of this
+  // generator's kind.
+  virtual absl::StatusOr<Target> Host() const = 0;
+  // Deterministic: equal arguments give equal bytes. `name` is a C identifier.
+  // Fills in every member of Module but `workload*`, `space*` and `schedule`.
+  // Internal with the tool's message when it fails.
+  virtual absl::StatusOr<Module> Generate(const LoweredProgram& program,
+                                          const Workload& workload,
+                                          const Target& target,
+                                          std::string_view name) const = 0;
+};
+
+// THE list, in codegen_list.cc. Null when no generator has that kind.
+const CodeGenerator* FindCodeGenerator(std::string_view target_kind);
+
+}  // namespace regatta
+
+#endif  // REGATTA_COMPILER_CODEGEN_CODE_GENERATOR_H_

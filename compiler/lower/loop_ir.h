@@ -1,0 +1,153 @@
+// Lowered code: loops over flat buffers. What sketches emit, what passes
+// rewrite, and what every code generator (LLVM today; OpenCL C and CUDA C++
+// later) reads.
+//
+// All extents are constants and all offsets are affine in the loop variables;
+// tails of tiles are separate loops with their own constant extents, so there
+// are no data-dependent bounds. Variables of Affine forms here are loop ids.
+//
+// Values and statements are immutable and shared; a Program is a value.
+#ifndef REGATTA_COMPILER_LOWER_LOOP_IR_H_
+#define REGATTA_COMPILER_LOWER_LOOP_IR_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "compiler/expr/expr.h"
+
+namespace regatta::loop {
+
+enum class Scope {
+  kInput,      // a tensor the caller gives
+  kOutput,     // a tensor the caller gets
+  kWorkspace,  // scratch in memory, alive for the whole call
+  kRegister,   // meant to live in registers: indexed by constants once
+               // unrolled and vector loops are expanded
+};
+
+struct Buffer {
+  std::string name;
+  DType dtype = DType::kF32;
+  int64_t elements = 0;
+  Scope scope = Scope::kWorkspace;
+  int tensor = -1;  // workload tensor that it holds whole, else -1
+  // Workspace written inside a parallel loop and used by one iteration only:
+  // each thread gets its own copy.
+  bool per_thread = false;
+};
+
+// 0 <= form < bound.
+struct Guard {
+  Affine form;
+  int64_t bound = 0;
+};
+
+struct Value;
+using ValuePtr = std::shared_ptr<const Value>;
+
+struct Value {
+  enum class Kind {
+    kConst,   // `constant`
+    kIndex,   // `offset` as a number of type `dtype`
+    kLoad,    // element `offset` of `buffer`; if a guard fails, `constant`
+              // without touching memory
+    kUnary,   // `unary`(operands[0])
+    kBinary,  // operands[0] `binary` operands[1]
+    kSelect,  // operands[0] ? operands[1] : operands[2]
+    kCast,    // operands[0] converted to `dtype`
+  };
+  Kind kind;
+  DType dtype = DType::kF32;
+  double constant = 0;
+  int buffer = -1;
+  Affine offset;
+  std::vector<Guard> guards;
+  UnaryOp unary = UnaryOp::kNeg;
+  BinaryOp binary = BinaryOp::kAdd;
+  std::vector<ValuePtr> operands;
+};
+
+enum class LoopKind {
+  kSerial,
+  kParallel,  // iterations are independent; outermost in a kernel, one level
+  kUnrolled,  // expanded; `unroll` on a serial loop expands it partly
+  kVector,    // iterations are lanes of one vector operation. The innermost
+              // loop; extent at most a few hardware vectors. A load whose
+              // offset has coefficient 1 is a vector load, 0 a broadcast,
+              // anything else a gather. An accumulating store whose offset does
+              // not depend on the lane reduces across lanes.
+};
+
+struct Stmt;
+using StmtPtr = std::shared_ptr<const Stmt>;
+
+struct Stmt {
+  enum class Kind {
+    kFor,    // for `var` in [0, extent): body, of `loop` kind
+    kStore,  // buffer[offset] = value, or op= when `accumulate` is not kNone
+    kBlock,  // `body` in order
+  };
+  Kind kind;
+  // kFor
+  int var = -1;  // unique in the program
+  int64_t extent = 0;
+  LoopKind loop = LoopKind::kSerial;
+  int64_t unroll = 1;  // kSerial: copies of the body per iteration; the
+                       // remainder runs one at a time
+  // kStore
+  int buffer = -1;
+  Affine offset;
+  ValuePtr value;
+  Reduction accumulate = Reduction::kNone;
+  // kFor (one element) and kBlock
+  std::vector<StmtPtr> body;
+};
+
+// One kernel: runs to its end before the next one starts.
+struct Kernel {
+  std::string name;
+  StmtPtr body;
+};
+
+struct Program {
+  std::vector<Buffer> buffers;  // workload inputs in order, outputs in order,
+                                // then workspace and registers
+  std::vector<Kernel> kernels;
+  int num_vars = 0;  // loop ids are 0 .. num_vars-1
+  int threads = 1;   // at most this many run a parallel loop
+};
+
+// Builders; each returns a fresh node.
+ValuePtr Const(double value, DType dtype = DType::kF32);
+ValuePtr Index(Affine form, DType dtype);
+ValuePtr Load(const Buffer& buffer, int id, Affine offset,
+              std::vector<Guard> guards = {}, double pad_value = 0);
+ValuePtr Unary(UnaryOp op, ValuePtr a);
+ValuePtr Binary(BinaryOp op, ValuePtr a, ValuePtr b);
+ValuePtr Select(ValuePtr condition, ValuePtr a, ValuePtr b);
+ValuePtr Cast(ValuePtr a, DType dtype);
+StmtPtr For(int var, int64_t extent, LoopKind kind, StmtPtr body,
+            int64_t unroll = 1);
+StmtPtr Store(int buffer, Affine offset, ValuePtr value,
+              Reduction accumulate = Reduction::kNone);
+StmtPtr Block(std::vector<StmtPtr> body);
+
+// The value that `reduction` starts from, in `dtype` (sum 0, max -inf or the
+// least integer).
+double Identity(Reduction reduction, DType dtype);
+
+// Indented text, one statement a line, for people, tests and dumps.
+std::string ToString(const Program& program);
+
+// OK, or Internal naming the statement: loop ids unique, offsets in bounds of
+// their buffers (guards considered), register buffers indexed by constants
+// under unrolled and vector loops, parallel loops outermost, vector loops
+// innermost, nothing read before it is written, types consistent.
+absl::Status Verify(const Program& program);
+
+}  // namespace regatta::loop
+
+#endif  // REGATTA_COMPILER_LOWER_LOOP_IR_H_

@@ -1,0 +1,31 @@
+// The text of the C header that `regatta compile` writes beside a library.
+#ifndef REGATTA_COMPILER_MODULE_C_INTERFACE_H_
+#define REGATTA_COMPILER_MODULE_C_INTERFACE_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "compiler/module/module.h"
+
+namespace regatta {
+
+// Return codes of the generated functions.
+inline constexpr int kCallOk = 0;
+inline constexpr int kCallNoMemory = 1;   // workspace could not be allocated
+inline constexpr int kCallNullArgument = 2;
+inline constexpr int kCallMisaligned = 3;  // a pointer breaks its type's size
+
+// A C identifier from a header's file name: "out/my-k.h" -> "my_k".
+// InvalidArgument when nothing usable is left or it is a C keyword.
+absl::StatusOr<std::string> FunctionName(std::string_view header_path);
+
+// The header: include guard, declarations, and a comment with shapes, types,
+// alignment, thread use, ABI version, schedule and how it was chosen (`grade`
+// and `reason`, one line).
+std::string CHeader(const Module& module, std::string_view grade,
+                    std::string_view reason);
+
+}  // namespace regatta
+
+#endif  // REGATTA_COMPILER_MODULE_C_INTERFACE_H_

@@ -1,0 +1,91 @@
+// A Module is what the compiler delivers and a board runs: loadable bytes, the
+// kernels in them, the host sequence that calls them, and the buffers they work
+// on, each with a role. It knows nothing of LLVM, so a run worker can load one.
+//
+// A CPU module's `loadable` is an ELF shared object that needs libc and libm
+// only; `relocatable` is the same code as an object file for static linking.
+// Both export (see c_interface.h for the text of the header):
+//   int NAME(inputs..., outputs...)
+//   int NAME_ws(inputs..., outputs..., void* workspace)
+//   const size_t NAME_workspace_bytes
+// where NAME is Module::name.
+//
+// Value type; not synchronised.
+#ifndef REGATTA_COMPILER_MODULE_MODULE_H_
+#define REGATTA_COMPILER_MODULE_MODULE_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/module/dtype.h"
+
+namespace regatta {
+
+// Bumped when the exported functions change shape.
+inline constexpr int kModuleAbiVersion = 1;
+
+enum class BufferRole {
+  kInput,      // given by the caller, read only
+  kOutput,     // given by the caller, written whole
+  kConstant,   // given once; `packing_kernel` turns it into what kernels read
+  kWorkspace,  // scratch; the caller of NAME_ws provides it
+};
+
+// Where a buffer must live. A CPU has one space.
+enum class MemorySpace { kHost, kDevice };
+
+struct ModuleBuffer {
+  std::string name;
+  BufferRole role = BufferRole::kInput;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;  // elements, row-major; workspace: {elements}
+  int64_t bytes = 0;
+  int64_t alignment = 64;      // bytes
+  MemorySpace space = MemorySpace::kHost;
+  int64_t workspace_offset = 0;  // bytes into the workspace block (kWorkspace)
+  std::string packing_kernel;    // kConstant only; "" when used as given
+};
+
+// One kernel. Extents are constants today; geometry is the number of parallel
+// work items and, on GPUs, the group size.
+struct ModuleKernel {
+  std::string entry;            // exported or internal symbol
+  std::vector<int> arguments;   // indices into Module::buffers
+  std::vector<int64_t> grid;    // CPU: {parallel extent} or {1}
+  std::vector<int64_t> group;   // CPU: {}
+};
+
+struct Module {
+  std::string name;             // C identifier; names the exported functions
+  std::string workload;         // workload text
+  std::string workload_key;
+  std::string target;           // target text
+  std::string space;            // space name, version and schedule text
+  int space_version = 0;
+  std::string schedule;
+  std::string compiler_version;
+  int threads = 1;
+  std::vector<ModuleBuffer> buffers;  // inputs, then outputs, then the rest
+  std::vector<ModuleKernel> kernels;
+  std::vector<int> host_sequence;     // indices into `kernels`, in call order
+  int64_t workspace_bytes = 0;
+  std::string loadable;
+  std::string relocatable;
+
+  // Identity of the generated code: SHA-256 of `loadable`.
+  std::string BinaryHash() const;
+  std::vector<const ModuleBuffer*> BuffersWithRole(BufferRole role) const;
+};
+
+// Bytes that DeserializeModule turns back into an equal Module: a length-framed
+// JSON description followed by the two binaries. Versioned.
+std::string SerializeModule(const Module& module);
+// InvalidArgument (with the offset or field) for anything else.
+absl::StatusOr<Module> DeserializeModule(std::string_view bytes);
+
+}  // namespace regatta
+
+#endif  // REGATTA_COMPILER_MODULE_MODULE_H_

@@ -1,0 +1,60 @@
+// How spaces come about: rules look at the structure of a workload and offer
+// parts; a part implements one or more consecutive stages in loops that its
+// knobs shape. A sketch is a sequence of parts that covers every stage.
+//
+// To add a rule: a file under rules/ and one line in rule_list.cc.
+#ifndef REGATTA_COMPILER_SPACE_RULE_H_
+#define REGATTA_COMPILER_SPACE_RULE_H_
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "compiler/expr/expr.h"
+#include "compiler/lower/loop_builder.h"
+#include "compiler/space/knob.h"
+#include "compiler/target/target.h"
+
+namespace regatta {
+
+// What a rule may look at. Everything a schedule depends on is here.
+struct SpaceContext {
+  Workload workload;
+  Target target;        // complete
+  int threads = 1;      // a part offers parallel knobs only when above 1
+  MachineHints hints;   // for defaults and ranges
+};
+
+// One way to run stages [first_stage, first_stage + stage_count). Immutable;
+// safe to share between threads. REQUIRES: the context outlives the part.
+class Part {
+ public:
+  virtual ~Part() = default;
+  virtual std::string_view name() const = 0;  // of the rule: "contraction"
+  virtual int first_stage() const = 0;
+  virtual int stage_count() const = 0;
+  virtual const std::vector<Knob>& knobs() const = 0;
+  virtual const std::vector<Constraint>& constraints() const = 0;
+  // Appends kernels and buffers that compute the stages' tensors from earlier
+  // ones. REQUIRES: `values` satisfy every constraint.
+  virtual void Emit(const KnobValues& values, LoopBuilder& out) const = 0;
+};
+
+class SpaceRule {
+ public:
+  virtual ~SpaceRule() = default;
+  virtual std::string_view name() const = 0;
+  // Every part that the rule offers for stages starting at `first_stage`, best
+  // default first; empty when it does not apply.
+  virtual std::vector<std::unique_ptr<Part>> Match(const SpaceContext& context,
+                                                   int first_stage) const = 0;
+};
+
+// THE list, in rule_list.cc: for each kind of target, ordered so that the first
+// rule that matches gives the default sketch.
+absl::Span<const SpaceRule* const> SpaceRules(std::string_view target_kind);
+
+}  // namespace regatta
+
+#endif  // REGATTA_COMPILER_SPACE_RULE_H_

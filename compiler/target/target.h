@@ -1,0 +1,53 @@
+// What code is generated for. No LLVM here: agents, trackers and logs handle
+// targets as text or as this value.
+//
+// Text form, round-tripping: comma-separated, kind first, then fields in the
+// order of the struct, those at their default left out:
+//   cpu,triple=x86_64-linux-gnu,mcpu=znver4,vector_bits=512,vector_registers=32
+// A person may leave out the vector fields: CompleteTarget (a code generator's)
+// fills them in from the processor's name. Probed numbers are hints, never part
+// of the text (see MachineHints).
+#ifndef REGATTA_COMPILER_TARGET_TARGET_H_
+#define REGATTA_COMPILER_TARGET_TARGET_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace regatta {
+
+struct Target {
+  std::string kind = "cpu";          // name of the code generator family
+  std::string triple;                // "x86_64-linux-gnu"
+  std::string mcpu;                  // processor as LLVM names it: "znver4"
+  std::vector<std::string> features; // beyond mcpu's: "+avx512f", sorted
+  int vector_bits = 0;               // widest vector worth using; 0: not said
+  int vector_registers = 0;          // architectural vector registers
+
+  std::string ToString() const;
+  // Elements of `bytes` bytes in one vector, at least 1.
+  int Lanes(int64_t bytes) const;
+  friend bool operator==(const Target&, const Target&) = default;
+};
+
+// InvalidArgument names the field that is wrong.
+absl::StatusOr<Target> ParseTarget(std::string_view text);
+
+// Probed facts about a machine, used for defaults and search order only. A
+// field that was not probed keeps the conservative value given here.
+struct MachineHints {
+  int64_t l1_bytes = 32 << 10;
+  int64_t l2_bytes = 1 << 20;
+  int64_t l3_bytes = 16 << 20;
+};
+
+// The class of a board that owns `cores` cores of this target's processor:
+// "znver4-2c". Part of the key of every answer.
+std::string CpuDeviceClass(const Target& target, int cores);
+
+}  // namespace regatta
+
+#endif  // REGATTA_COMPILER_TARGET_TARGET_H_
