@@ -141,11 +141,19 @@ double Identity(Reduction reduction, DType dtype);
 
 // Indented text, one statement a line, for people, tests and dumps.
 std::string ToString(const Program& program);
+// One statement without what it contains; one value.
+std::string ToString(const Program& program, const Stmt& stmt);
+std::string ToString(const Program& program, const Value& value);
 
-// OK, or Internal naming the statement: loop ids unique, offsets in bounds of
-// their buffers (guards considered), register buffers indexed by constants
-// under unrolled and vector loops, parallel loops outermost, vector loops
-// innermost, nothing read before it is written, types consistent.
+// OK, or Internal naming the statement. Checked: loop ids unique; extents
+// positive; offsets in bounds of their buffers (guards considered); register
+// buffers indexed by constants under unrolled and vector loops (a serial loop
+// whose `unroll` is its extent counts as unrolled); register and per-thread
+// buffers used within one kernel, and there within one parallel loop or outside
+// any; parallel loops outside any other loop, vector loops innermost; nothing
+// read or accumulated into before a statement above has written it; no store in
+// a parallel loop that every iteration would do to the same element; types
+// consistent: nothing converts but a kCast, not even a store.
 absl::Status Verify(const Program& program);
 
 }  // namespace regatta::loop

@@ -21,6 +21,7 @@ struct LoweredProgram {
   int64_t workspace_bytes = 0;
 };
 
+// Runs the passes.
 // Internal when a pass or the verifier finds the program malformed: a bug of
 // the part that emitted it.
 absl::StatusOr<LoweredProgram> LowerProgram(loop::Program program);

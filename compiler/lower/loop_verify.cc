@@ -1,0 +1,336 @@
+// The verifier of lowered loops. One walk in program order carries the loops
+// around the current statement and what has been written so far.
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "compiler/lower/loop_ir.h"
+#include "compiler/lower/loop_range.h"
+
+namespace regatta::loop {
+namespace {
+
+bool IsComparison(BinaryOp op) {
+  return op == BinaryOp::kLess || op == BinaryOp::kLessEqual ||
+         op == BinaryOp::kEqual;
+}
+
+// Functions that only floats have.
+bool FloatOnly(UnaryOp op) {
+  return op != UnaryOp::kNeg && op != UnaryOp::kAbs;
+}
+
+class Verifier {
+ public:
+  explicit Verifier(const Program& program)
+      : program_(program),
+        written_(program.buffers.size(), false),
+        home_(program.buffers.size()) {}
+
+  absl::Status Run() {
+    RETURN_IF_ERROR(CheckBuffers());
+    for (size_t i = 0; i < program_.kernels.size(); ++i) {
+      kernel_ = static_cast<int>(i);
+      if (!program_.kernels[i].body) return Error("empty kernel");
+      RETURN_IF_ERROR(CheckStmt(program_.kernels[i].body));
+    }
+    for (size_t i = 0; i < program_.buffers.size(); ++i) {
+      if (program_.buffers[i].scope == Scope::kOutput && !written_[i]) {
+        return absl::InternalError(absl::StrCat(
+            "output ", program_.buffers[i].name, " is never written"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  struct EnclosingLoop {
+    int var;
+    int64_t extent;
+    LoopKind kind;
+    bool expanded;  // each iteration is its own code
+  };
+
+  // Where a register or per-thread buffer lives.
+  struct Home {
+    int kernel;
+    int parallel_var;  // -1 outside parallel loops
+    friend bool operator==(const Home&, const Home&) = default;
+  };
+
+  absl::Status Error(const std::string& what) const {
+    std::string where;
+    if (kernel_ >= 0) {
+      where = absl::StrCat("kernel ", program_.kernels[kernel_].name, ": ");
+    }
+    if (stmt_ != nullptr) {
+      absl::StrAppend(&where, "'", ToString(program_, *stmt_), "': ");
+    }
+    return absl::InternalError(absl::StrCat("loops: ", where, what));
+  }
+
+  absl::Status CheckBuffers() {
+    if (program_.threads < 1) {
+      return Error(absl::StrCat("threads is ", program_.threads));
+    }
+    int rank = 0;  // inputs, outputs, the rest
+    for (size_t i = 0; i < program_.buffers.size(); ++i) {
+      const Buffer& buffer = program_.buffers[i];
+      const int r = buffer.scope == Scope::kInput    ? 0
+                    : buffer.scope == Scope::kOutput ? 1
+                                                     : 2;
+      if (r < rank) {
+        return Error(absl::StrCat("buffer ", buffer.name,
+                                  " stands after buffers of a later scope"));
+      }
+      rank = r;
+      if (buffer.elements < 1) {
+        return Error(absl::StrCat("buffer ", buffer.name, " has ",
+                                  buffer.elements, " elements"));
+      }
+      if (buffer.dtype == DType::kBool) {
+        return Error(absl::StrCat("buffer ", buffer.name, " holds bool"));
+      }
+      if (buffer.per_thread && buffer.scope != Scope::kWorkspace) {
+        return Error(absl::StrCat("buffer ", buffer.name,
+                                  " is per thread but no workspace"));
+      }
+      if (buffer.scope == Scope::kInput) written_[i] = true;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckStmt(const StmtPtr& stmt) {
+    const Stmt* const outer = stmt_;
+    if (!stmt) return Error("null statement");
+    stmt_ = stmt.get();
+    absl::Status status;
+    switch (stmt->kind) {
+      case Stmt::Kind::kBlock:
+        for (const StmtPtr& child : stmt->body) {
+          status = CheckStmt(child);
+          if (!status.ok()) break;
+        }
+        break;
+      case Stmt::Kind::kFor:
+        status = CheckFor(*stmt);
+        break;
+      case Stmt::Kind::kStore:
+        status = CheckStore(*stmt);
+        break;
+    }
+    stmt_ = outer;
+    return status;
+  }
+
+  absl::Status CheckFor(const Stmt& stmt) {
+    if (stmt.var < 0 || stmt.var >= program_.num_vars) {
+      return Error(absl::StrCat("loop id ", stmt.var, " is not in [0, ",
+                                program_.num_vars, ")"));
+    }
+    if (!seen_vars_.insert(stmt.var).second) {
+      return Error(absl::StrCat("loop id ", stmt.var, " is used twice"));
+    }
+    if (stmt.extent < 1 || stmt.unroll < 1) {
+      return Error("extent and unroll must be positive");
+    }
+    if (stmt.unroll != 1 && stmt.loop != LoopKind::kSerial) {
+      return Error("only a serial loop unrolls partly");
+    }
+    if (stmt.body.size() != 1) return Error("a loop has one body");
+    if (!loops_.empty() && loops_.back().kind == LoopKind::kVector) {
+      return Error("a loop inside a vector loop");
+    }
+    if (stmt.loop == LoopKind::kParallel && !loops_.empty()) {
+      return Error("a parallel loop inside another loop");
+    }
+    loops_.push_back({stmt.var, stmt.extent, stmt.loop,
+                      stmt.loop == LoopKind::kUnrolled ||
+                          stmt.loop == LoopKind::kVector ||
+                          stmt.unroll >= stmt.extent});
+    RETURN_IF_ERROR(CheckStmt(stmt.body[0]));
+    loops_.pop_back();
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckStore(const Stmt& stmt) {
+    if (!stmt.value) return Error("no value");
+    // Before the store counts as a write: `a[i] = a[i] + 1` reads first.
+    RETURN_IF_ERROR(CheckValue(*stmt.value));
+    if (stmt.buffer < 0 ||
+        stmt.buffer >= static_cast<int>(program_.buffers.size())) {
+      return Error(absl::StrCat("no buffer ", stmt.buffer));
+    }
+    const Buffer& buffer = program_.buffers[stmt.buffer];
+    if (buffer.scope == Scope::kInput) return Error("stores to an input");
+    if (stmt.value->dtype != buffer.dtype) {
+      return Error(absl::StrCat("a ",
+                                std::string(DTypeName(stmt.value->dtype)),
+                                " stored as ",
+                                std::string(DTypeName(buffer.dtype))));
+    }
+    RETURN_IF_ERROR(CheckElement(stmt.buffer, stmt.offset, {}));
+    RETURN_IF_ERROR(CheckRace(stmt, buffer));
+    if (stmt.accumulate != Reduction::kNone && !written_[stmt.buffer]) {
+      return Error(absl::StrCat("accumulates into ", buffer.name,
+                                " before anything set it"));
+    }
+    written_[stmt.buffer] = true;
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckRace(const Stmt& stmt, const Buffer& buffer) const {
+    if (loops_.empty() || loops_[0].kind != LoopKind::kParallel ||
+        loops_[0].extent == 1 || buffer.scope == Scope::kRegister ||
+        buffer.per_thread) {
+      return absl::OkStatus();
+    }
+    if (stmt.offset.Coeff(loops_[0].var) == 0) {
+      return Error("every iteration of the parallel loop stores there");
+    }
+    return absl::OkStatus();
+  }
+
+  // Vars in scope, offset in bounds, the buffer's own rules.
+  absl::Status CheckElement(int id, const Affine& offset,
+                            const std::vector<Guard>& guards) {
+    const Buffer& buffer = program_.buffers[id];
+    RETURN_IF_ERROR(CheckForm(offset));
+    for (const Guard& guard : guards) RETURN_IF_ERROR(CheckForm(guard.form));
+    const std::optional<Range> range =
+        GuardedRange(offset, guards, [&](int var) { return Extent(var); });
+    if (range && (range->min < 0 || range->max >= buffer.elements)) {
+      return Error(absl::StrCat("offset of ", buffer.name, " spans [",
+                                range->min, ", ", range->max, "] of ",
+                                buffer.elements, " elements"));
+    }
+    if (buffer.scope == Scope::kRegister) {
+      for (const Affine::Term& term : offset.terms()) {
+        const EnclosingLoop* const found = Find(term.var);
+        if (!found->expanded) {
+          return Error(absl::StrCat("register buffer ", buffer.name,
+                                    " indexed by v", term.var,
+                                    ", which is not unrolled"));
+        }
+      }
+    }
+    if (buffer.scope == Scope::kRegister || buffer.per_thread) {
+      const Home here{kernel_, !loops_.empty() && loops_[0].kind ==
+                                                      LoopKind::kParallel
+                                   ? loops_[0].var
+                                   : -1};
+      if (home_[id] && !(*home_[id] == here)) {
+        return Error(absl::StrCat("buffer ", buffer.name,
+                                  " is private to another loop nest"));
+      }
+      home_[id] = here;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckForm(const Affine& form) const {
+    for (const Affine::Term& term : form.terms()) {
+      if (Find(term.var) == nullptr) {
+        return Error(absl::StrCat("v", term.var, " is not in scope"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckValue(const Value& value) {
+    for (const ValuePtr& operand : value.operands) {
+      if (!operand) return Error("null operand");
+      RETURN_IF_ERROR(CheckValue(*operand));
+    }
+    switch (value.kind) {
+      case Value::Kind::kConst:
+        return absl::OkStatus();
+      case Value::Kind::kIndex:
+        return CheckForm(value.offset);
+      case Value::Kind::kLoad:
+        return CheckLoad(value);
+      case Value::Kind::kUnary:
+      case Value::Kind::kCast:
+      case Value::Kind::kBinary:
+      case Value::Kind::kSelect:
+        return CheckTypes(value);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckLoad(const Value& value) {
+    if (value.buffer < 0 ||
+        value.buffer >= static_cast<int>(program_.buffers.size())) {
+      return Error(absl::StrCat("no buffer ", value.buffer));
+    }
+    const Buffer& buffer = program_.buffers[value.buffer];
+    if (value.dtype != buffer.dtype) {
+      return Error(absl::StrCat("loads ", buffer.name, " as ",
+                                std::string(DTypeName(value.dtype))));
+    }
+    if (!written_[value.buffer]) {
+      return Error(
+          absl::StrCat("reads ", buffer.name, " before anything wrote it"));
+    }
+    return CheckElement(value.buffer, value.offset, value.guards);
+  }
+
+  absl::Status CheckTypes(const Value& value) const {
+    const size_t operands = value.kind == Value::Kind::kSelect   ? 3
+                            : value.kind == Value::Kind::kBinary ? 2
+                                                                 : 1;
+    const auto bad = [&](const std::string& what) {
+      return Error(absl::StrCat(what, " in ", ToString(program_, value)));
+    };
+    if (value.operands.size() != operands) return bad("operand count");
+    const DType a = value.operands[0]->dtype;
+    switch (value.kind) {
+      case Value::Kind::kUnary:
+        if (value.dtype != a || a == DType::kBool) return bad("type");
+        if (FloatOnly(value.unary) && !IsFloat(a)) return bad("integer type");
+        return absl::OkStatus();
+      case Value::Kind::kBinary:
+        if (value.operands[1]->dtype != a) return bad("unequal types");
+        if (value.dtype != (IsComparison(value.binary) ? DType::kBool : a)) {
+          return bad("type");
+        }
+        return absl::OkStatus();
+      case Value::Kind::kSelect:
+        if (a != DType::kBool) return bad("condition type");
+        if (value.operands[1]->dtype != value.dtype ||
+            value.operands[2]->dtype != value.dtype) {
+          return bad("unequal types");
+        }
+        return absl::OkStatus();
+      default:
+        return absl::OkStatus();
+    }
+  }
+
+  const EnclosingLoop* Find(int var) const {
+    const auto it =
+        std::find_if(loops_.begin(), loops_.end(),
+                     [&](const EnclosingLoop& l) { return l.var == var; });
+    return it == loops_.end() ? nullptr : &*it;
+  }
+  int64_t Extent(int var) const { return Find(var)->extent; }
+
+  const Program& program_;
+  int kernel_ = -1;
+  const Stmt* stmt_ = nullptr;
+  std::vector<EnclosingLoop> loops_;  // outermost first
+  std::set<int> seen_vars_;
+  std::vector<bool> written_;                // per buffer
+  std::vector<std::optional<Home>> home_;    // per buffer
+};
+
+}  // namespace
+
+absl::Status Verify(const Program& program) { return Verifier(program).Run(); }
+
+}  // namespace regatta::loop
