@@ -1,0 +1,68 @@
+// Carries out assignments on this machine: builds, verifies and times them in
+// worker processes and hands back one result per trial.
+//
+// The agent's loop drives it; `regatta run` does too, without any daemon.
+//
+// Thread safety: all methods may be called from any thread. Callbacks come from
+// the runner's own threads, one at a time per assignment, and may call back in.
+#ifndef REGATTA_DEVICE_AGENT_MEASURE_TRIAL_RUNNER_H_
+#define REGATTA_DEVICE_AGENT_MEASURE_TRIAL_RUNNER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "regatta/v1/fleet_service.pb.h"
+#include "regatta/v1/worker.pb.h"
+
+namespace regatta {
+
+class TrialRunner {
+ public:
+  // `result` is complete: spec, outcome, blocks, phases, environment, device.
+  // `last` is true exactly once per assignment that was not stopped.
+  using ResultCallback = std::function<void(const std::string& assignment_id,
+                                            v1::TrialResult result, bool last)>;
+
+  virtual ~TrialRunner() = default;
+
+  // Queues the assignment for its device and returns at once. Builds of queued
+  // assignments overlap the timing of earlier ones; timed runs of one device
+  // never overlap. REQUIRES: the device is one of the runner's; the id is new.
+  virtual void Start(v1::Assignment assignment) = 0;
+  // Drops the assignment: what has not started never does, what runs is killed.
+  // No result of it is handed back after Stop returns. Unknown ids are ignored.
+  virtual void Stop(const std::string& assignment_id) = 0;
+  // Grows whenever a worker thread makes progress; a stuck runner shows.
+  virtual int64_t WorkTicks() const = 0;
+};
+
+// What the runner needs to know of the machine.
+struct RunnerOptions {
+  std::string worker_dir;        // where regatta-spawner and the workers are
+  std::string build_worker = "regatta-build-worker";  // tests name another
+  std::vector<std::string> exec_prefix;  // "qemu-aarch64 -L ..." before workers
+  std::string state_dir;         // cache of references and modules
+  std::vector<v1::DeviceInfo> devices;   // ids, classes, cpu lists
+  std::string timing_lock_path;  // host-wide lock file for shared cores
+  int64_t build_limit_ms = 60'000;
+  int64_t run_limit_ms = 10'000;         // raised for slow references
+  int64_t run_memory_bytes = int64_t{4} << 30;
+  std::vector<std::string> required_sandbox;  // features that must be in force
+};
+
+// A connection to the spawner that this process started before it had threads
+// (see spawner_client.h), shared by everything that starts workers.
+class SpawnerClient;
+
+// FailedPrecondition when a required sandbox feature is missing (names it),
+// NotFound when a worker program is.
+absl::StatusOr<std::unique_ptr<TrialRunner>> CreateTrialRunner(
+    RunnerOptions options, std::shared_ptr<SpawnerClient> spawner,
+    TrialRunner::ResultCallback on_result);
+
+}  // namespace regatta
+
+#endif  // REGATTA_DEVICE_AGENT_MEASURE_TRIAL_RUNNER_H_
