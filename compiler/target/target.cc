@@ -1,0 +1,149 @@
+#include "compiler/target/target.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+
+namespace regatta {
+namespace {
+
+constexpr size_t kMaxTargetBytes = 4096;
+constexpr int kMaxVectorBits = 65536;
+constexpr int kMaxVectorRegisters = 1024;
+
+bool IsWord(std::string_view text, std::string_view extra) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
+    return absl::ascii_isalnum(c) || extra.find(c) != std::string_view::npos;
+  });
+}
+
+absl::Status Bad(std::string_view field, std::string_view value,
+                 std::string_view wanted) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("target: ", std::string(field), " is '", std::string(value),
+                   "'; it must be ", std::string(wanted)));
+}
+
+absl::StatusOr<int> ParseCount(const std::string& field,
+                               const std::string& value, int max) {
+  int number = 0;
+  if (!absl::SimpleAtoi(value, &number) || number < 0 || number > max) {
+    return Bad(field, value, absl::StrCat("a whole number from 0 to ", max));
+  }
+  return number;
+}
+
+// "+avx512f+avx512vl-fma" -> sorted {"+avx512f", "+avx512vl", "-fma"}.
+absl::StatusOr<std::vector<std::string>> ParseFeatures(
+    const std::string& value) {
+  std::set<std::string> features;
+  size_t start = 0;
+  while (start < value.size()) {
+    const size_t end = std::min(value.find_first_of("+-", start + 1),
+                                value.size());
+    const std::string feature = value.substr(start, end - start);
+    if ((feature[0] != '+' && feature[0] != '-') ||
+        !IsWord(feature.substr(1), "_.")) {
+      return Bad("features", value, "+name or -name, one after the other");
+    }
+    features.insert(feature);
+    start = end;
+  }
+  return std::vector<std::string>(features.begin(), features.end());
+}
+
+absl::Status SetField(const std::string& field, const std::string& value,
+                      Target& target) {
+  if (field == "triple" || field == "mcpu") {
+    if (!IsWord(value, "-_.+")) {
+      return Bad(field, value, "a name of letters, digits, '-', '_' and '.'");
+    }
+    (field == "triple" ? target.triple : target.mcpu) = value;
+    return absl::OkStatus();
+  }
+  if (field == "features") {
+    ASSIGN_OR_RETURN(target.features, ParseFeatures(value));
+    return absl::OkStatus();
+  }
+  if (field == "vector_bits") {
+    ASSIGN_OR_RETURN(target.vector_bits,
+                     ParseCount(field, value, kMaxVectorBits));
+    if (target.vector_bits % 8 != 0) {
+      return Bad(field, value, "a multiple of 8");
+    }
+    return absl::OkStatus();
+  }
+  if (field == "vector_registers") {
+    ASSIGN_OR_RETURN(target.vector_registers,
+                     ParseCount(field, value, kMaxVectorRegisters));
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("target: unknown field '", field,
+                   "'; known are triple, mcpu, features, vector_bits, "
+                   "vector_registers"));
+}
+
+}  // namespace
+
+std::string Target::ToString() const {
+  std::string text = kind;
+  if (!triple.empty()) absl::StrAppend(&text, ",triple=", triple);
+  if (!mcpu.empty()) absl::StrAppend(&text, ",mcpu=", mcpu);
+  if (!features.empty()) {
+    absl::StrAppend(&text, ",features=", absl::StrJoin(features, ""));
+  }
+  if (vector_bits != 0) absl::StrAppend(&text, ",vector_bits=", vector_bits);
+  if (vector_registers != 0) {
+    absl::StrAppend(&text, ",vector_registers=", vector_registers);
+  }
+  return text;
+}
+
+int Target::Lanes(int64_t bytes) const {
+  if (bytes <= 0) return 1;
+  return static_cast<int>(std::max<int64_t>(1, vector_bits / (8 * bytes)));
+}
+
+absl::StatusOr<Target> ParseTarget(std::string_view text) {
+  if (text.size() > kMaxTargetBytes) {
+    return absl::InvalidArgumentError("target: the text is too long");
+  }
+  const std::vector<std::string> parts =
+      absl::StrSplit(std::string(text), ',');
+  Target target;
+  target.kind = std::string(absl::StripAsciiWhitespace(parts[0]));
+  if (!IsWord(target.kind, "_") ||
+      absl::ascii_isdigit(target.kind.front())) {
+    return Bad("kind", target.kind,
+               "a word such as cpu, as in 'cpu,triple=x86_64-linux-gnu,"
+               "mcpu=znver4'");
+  }
+  std::set<std::string> seen;
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const std::pair<std::string, std::string> field = absl::StrSplit(
+        absl::StripAsciiWhitespace(parts[i]), absl::MaxSplits('=', 1));
+    if (!seen.insert(field.first).second) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "target: field '", field.first, "' is given twice"));
+    }
+    RETURN_IF_ERROR(SetField(field.first, field.second, target));
+  }
+  return target;
+}
+
+std::string CpuDeviceClass(const Target& target, int cores) {
+  const std::string model =
+      !target.mcpu.empty()
+          ? target.mcpu
+          : std::string(target.triple.substr(0, target.triple.find('-')));
+  return absl::StrCat(model.empty() ? target.kind : model, "-", cores, "c");
+}
+
+}  // namespace regatta
