@@ -16,6 +16,9 @@
 
 namespace regatta {
 
+// `form` with every variable v replaced by bind(v).
+Affine BindForm(const Affine& form, const std::function<Affine(int)>& bind);
+
 class LoopBuilder {
  public:
   // Starts with a buffer for every input, output and internal tensor.
@@ -23,6 +26,7 @@ class LoopBuilder {
   LoopBuilder(const Workload& workload, int threads);
 
   const Workload& workload() const { return workload_; }
+  int threads() const { return program_.threads; }
   int NewVar() { return program_.num_vars++; }
   int AddBuffer(loop::Buffer buffer);
   const loop::Buffer& buffer(int id) const { return program_.buffers[id]; }
@@ -39,12 +43,19 @@ class LoopBuilder {
   using AccessHook = std::function<std::optional<loop::ValuePtr>(
       const Expr& access)>;
   // The loop value of an expression whose indices are bound by `bind` to forms
-  // over loop ids. Padded accesses get guards for the sides that can be left.
+  // over loop ids, in a type wide enough to compute in: f32 for narrow floats,
+  // i32 for narrow integers. A hook's value has its buffer's type. Padded
+  // accesses get guards for the sides that can be left.
   loop::ValuePtr Translate(const ExprPtr& expr,
                            const std::function<Affine(int index)>& bind,
                            const AccessHook& hook = nullptr) const;
 
-  // The finished program, internal tensors that no kernel touches removed.
+  // The load of an access from the tensor's own buffer, guarded where padded.
+  loop::ValuePtr LoadTensor(const Expr& access,
+                            const std::function<Affine(int index)>& bind) const;
+
+  // The finished program without the scratch buffers that no kernel touches.
+  // The builder is used up.
   loop::Program Finish();
 
  private:

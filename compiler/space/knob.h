@@ -24,7 +24,24 @@ struct Knob {
   std::string Print(int64_t value) const;
   // Absent when the text names no choice.
   std::optional<int64_t> Parse(std::string_view text) const;
+  // The choice that is most like `text`, which named a choice of a knob of the
+  // same name in another space: an equal label or number, else the nearest
+  // number. Absent when the text is neither.
+  std::optional<int64_t> Nearest(std::string_view text) const;
+  // Place of a choice in the list. REQUIRES: `value` is one.
+  size_t Position(int64_t value) const;
 };
+
+// A size that may be limited: the sizes below `extent`, ascending, then 0, which
+// prints as "all" and means `extent`. The default is "all".
+Knob SizeKnob(std::string name, std::string help, int64_t extent,
+              std::vector<int64_t> sizes);
+// A knob of named choices numbered from 0.
+Knob WordKnob(std::string name, std::string help,
+              std::vector<std::string> labels);
+// A knob of plain numbers.
+Knob NumberKnob(std::string name, std::string help,
+                std::vector<int64_t> choices);
 
 // Values of a part's knobs, in the order of its knob list.
 using KnobValues = std::vector<int64_t>;
@@ -35,6 +52,11 @@ struct Constraint {
   // Absent when it holds, else the numbers: "14*2+2 = 30 of 16 registers".
   std::function<std::optional<std::string>(const KnobValues&)> violation;
 };
+
+// "name: numbers" of the first constraint that `values` break; absent when all
+// hold.
+std::optional<std::string> FirstViolation(
+    const std::vector<Constraint>& constraints, const KnobValues& values);
 
 }  // namespace regatta
 

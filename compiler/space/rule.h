@@ -20,7 +20,7 @@ namespace regatta {
 
 // What a rule may look at. Everything a schedule depends on is here.
 struct SpaceContext {
-  Workload workload;
+  Workload workload;    // for rules: simplified (simplify.h)
   Target target;        // complete
   int threads = 1;      // a part offers parallel knobs only when above 1
   MachineHints hints;   // for defaults and ranges
@@ -36,6 +36,13 @@ class Part {
   virtual int stage_count() const = 0;
   virtual const std::vector<Knob>& knobs() const = 0;
   virtual const std::vector<Constraint>& constraints() const = 0;
+  // Values that heuristics expect to be fast, best first, each satisfying every
+  // constraint. The knobs' defaults need not be repeated.
+  virtual std::vector<KnobValues> Seeds() const { return {}; }
+  // Different values can mean the same code: a loop order where only one loop
+  // is left, say. Moves `values` to the one spelling that searches use for that
+  // code. Idempotent; keeps legal values legal.
+  virtual void Normalise(KnobValues& values) const {}
   // Appends kernels and buffers that compute the stages' tensors from earlier
   // ones. REQUIRES: `values` satisfy every constraint.
   virtual void Emit(const KnobValues& values, LoopBuilder& out) const = 0;
@@ -46,7 +53,8 @@ class SpaceRule {
   virtual ~SpaceRule() = default;
   virtual std::string_view name() const = 0;
   // Every part that the rule offers for stages starting at `first_stage`, best
-  // default first; empty when it does not apply.
+  // default first, no two with the same stage count; empty when it does not
+  // apply. Knob defaults satisfy every constraint.
   virtual std::vector<std::unique_ptr<Part>> Match(const SpaceContext& context,
                                                    int first_stage) const = 0;
 };

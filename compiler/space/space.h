@@ -4,7 +4,9 @@
 // knob. Its text form crosses the wire and stands in the log; nobody but this
 // class reads it:
 //   contraction{mr=14,nv=2,kc=512,...}
-//   loops{vec=16,...}+rows{...}
+//   loops{vec=16,...}+rows:3{...}
+// A part that covers several stages says how many. The syntax is that of
+// schedule_text.h.
 //
 // Immutable after Create; safe to share between threads.
 #ifndef REGATTA_COMPILER_SPACE_SPACE_H_
@@ -21,6 +23,7 @@
 #include "base/random.h"
 #include "compiler/lower/loop_ir.h"
 #include "compiler/space/rule.h"
+#include "compiler/space/schedule_text.h"
 
 namespace regatta {
 
@@ -40,7 +43,7 @@ class Space {
   // stage.
   static absl::StatusOr<Space> Create(SpaceContext context);
 
-  std::string_view name() const { return name_; }  // "cpu"
+  std::string_view name() const { return context_->target.kind; }  // "cpu"
   const SpaceContext& context() const { return *context_; }
 
   // Decent everywhere; satisfies the constraints.
@@ -82,10 +85,24 @@ class Space {
  private:
   struct Sketch {
     std::vector<std::unique_ptr<Part>> parts;
+    double size = 1;  // knob combinations
   };
+  Space() = default;
+
+  static std::string Label(const Part& part);
+  bool LegalPart(const Part& part, const KnobValues& values) const;
+  std::optional<KnobValues> SamplePart(const Part& part, Random& random) const;
+  Schedule DefaultOf(int sketch) const;
+  bool Visit(Schedule& schedule, size_t part,
+             const std::function<bool(const Schedule&)>& visit) const;
+  absl::StatusOr<KnobValues> ParsePart(const Part& part,
+                                       const PartText& text) const;
+  const Sketch* FindSketch(const std::vector<PartText>& parts) const;
+
   std::shared_ptr<const SpaceContext> context_;
+  // What the parts look at: the workload simplified.
+  std::shared_ptr<const SpaceContext> part_context_;
   std::shared_ptr<const std::vector<Sketch>> sketches_;
-  std::string name_;
 };
 
 }  // namespace regatta

@@ -1,0 +1,50 @@
+#include "compiler/space/rules/accesses.h"
+
+namespace regatta {
+namespace {
+
+void Collect(const Expr& expr, std::vector<const Expr*>& found) {
+  if (expr.kind == Expr::Kind::kAccess) found.push_back(&expr);
+  for (const ExprPtr& operand : expr.operands) Collect(*operand, found);
+}
+
+}  // namespace
+
+std::vector<const Expr*> Accesses(const ExprPtr& expr) {
+  std::vector<const Expr*> found;
+  Collect(*expr, found);
+  return found;
+}
+
+Affine FlatForm(const Workload& workload, const Expr& access) {
+  const std::vector<int64_t>& shape = workload.tensors[access.tensor].shape;
+  Affine form;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    form = form * shape[d] + access.subscripts[d];
+  }
+  return form;
+}
+
+bool CanLeave(const Workload& workload, const Expr& access) {
+  if (!access.pad_value) return false;
+  const std::vector<int64_t>& shape = workload.tensors[access.tensor].shape;
+  const auto extent = [&](int i) { return workload.indices[i].extent; };
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (access.subscripts[d].Min(extent) < 0 ||
+        access.subscripts[d].Max(extent) >= shape[d]) {
+      return true;
+    }
+  }
+  return false;
+}
+
+int StridedAccesses(const Workload& workload, const Stage& stage, int index) {
+  int strided = 0;
+  for (const Expr* access : Accesses(stage.value)) {
+    const int64_t step = FlatForm(workload, *access).Coeff(index);
+    if (step != 0 && step != 1) ++strided;
+  }
+  return strided;
+}
+
+}  // namespace regatta
