@@ -29,9 +29,9 @@ Affine Affine::Var(int var, int64_t coeff) {
 }
 
 int64_t Affine::Coeff(int var) const {
-  const auto it = std::lower_bound(
-      terms_.begin(), terms_.end(), var,
-      [](const Term& term, int v) { return term.var < v; });
+  const auto it =
+      std::lower_bound(terms_.begin(), terms_.end(), var,
+                       [](const Term& term, int v) { return term.var < v; });
   return it != terms_.end() && it->var == var ? it->coeff : 0;
 }
 

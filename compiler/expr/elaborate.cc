@@ -53,8 +53,7 @@ class ValueBuilder {
   absl::StatusOr<ExprPtr> Root(const Syntax& node, DType target) {
     ASSIGN_OR_RETURN(const MaybeType type, Infer(node));
     if (type == DType::kBool) {
-      return Error(node,
-                   "a comparison stands only first in select(c, a, b)");
+      return Error(node, "a comparison stands only first in select(c, a, b)");
     }
     return Build(node, AccumulatorType(target));
   }
@@ -73,16 +72,15 @@ class ValueBuilder {
                                  MaybeType b) const {
     for (const MaybeType& type : {a, b}) {
       if (type == DType::kBool) {
-        return Error(node,
-                     "a comparison stands only first in select(c, a, b)");
+        return Error(node, "a comparison stands only first in select(c, a, b)");
       }
     }
     if (a) a = AccumulatorType(*a);
     if (b) b = AccumulatorType(*b);
     if (a && b && *a != *b) {
-      return Error(node, absl::StrCat("the operands have the types ", Name(*a),
-                                      " and ", Name(*b), "; convert one, as in ",
-                                      "f32(x)"));
+      return Error(
+          node, absl::StrCat("the operands have the types ", Name(*a), " and ",
+                             Name(*b), "; convert one, as in ", "f32(x)"));
     }
     return a ? a : b;
   }
@@ -149,8 +147,9 @@ class ValueBuilder {
     return MaybeType(DType::kF32);
   }
 
-  // What numbers and index names alone are: i32 unless one of them is not whole.
-  // Decided on the number as f32 holds it, so that printing keeps the answer.
+  // What numbers and index names alone are: i32 unless one of them is not
+  // whole. Decided on the number as f32 holds it, so that printing keeps the
+  // answer.
   DType WeakType(const Syntax& node) const {
     if (node.kind == Expr::Kind::kConst) {
       return Holds(DType::kI32, RoundToDType(node.number, DType::kF32))
@@ -182,8 +181,8 @@ class ValueBuilder {
     switch (node.kind) {
       case Expr::Kind::kConst:
         if (!Holds(expr.dtype, node.number)) {
-          return Error(node, absl::StrCat("this number is no ",
-                                          Name(expr.dtype)));
+          return Error(node,
+                       absl::StrCat("this number is no ", Name(expr.dtype)));
         }
         expr.constant = RoundToDType(node.number, expr.dtype);
         break;
@@ -195,8 +194,8 @@ class ValueBuilder {
         expr.subscripts = node.subscripts;
         if (!node.pad_value) break;
         if (!Holds(expr.dtype, *node.pad_value)) {
-          return Error(node, absl::StrCat("the padding is no ",
-                                          Name(expr.dtype)));
+          return Error(node,
+                       absl::StrCat("the padding is no ", Name(expr.dtype)));
         }
         expr.pad_value = RoundToDType(*node.pad_value, expr.dtype);
         break;
@@ -277,9 +276,10 @@ class Elaborator {
     std::vector<bool> assigned(syntax_.tensors.size(), false);
     for (const StageSyntax& stage : syntax_.stages) {
       if (assigned[stage.tensor]) {
-        return Error(stage.offset,
-                     absl::StrCat("tensor '", syntax_.tensors[stage.tensor].name,
-                                  "' is assigned twice"));
+        return Error(
+            stage.offset,
+            absl::StrCat("tensor '", syntax_.tensors[stage.tensor].name,
+                         "' is assigned twice"));
       }
       assigned[stage.tensor] = true;
     }
@@ -330,9 +330,11 @@ class Elaborator {
     if (!is_input) tensor.role = TensorRole::kInternal;
     if (is_input && !is_bound && node.pad_value) {
       return Error(node.offset,
-                   absl::StrCat("'", tensor.name, "' is read through pad() and "
-                                "so needs a shape; add ", tensor.name, "=",
-                                Name(tensor.dtype), "[...] after 'where'"));
+                   absl::StrCat("'", tensor.name,
+                                "' is read through pad() and "
+                                "so needs a shape; add ",
+                                tensor.name, "=", Name(tensor.dtype),
+                                "[...] after 'where'"));
     }
     if (is_input && !is_bound && tensor.shape.empty()) {
       tensor.shape.assign(node.subscripts.size(), 1);
@@ -364,10 +366,10 @@ class Elaborator {
     if (stage.reduction != Reduction::kNone) {
       stage.accumulator = AccumulatorType(stage.value->dtype);
       if (stage.accumulator != stage.value->dtype) {
-        stage.value = std::make_shared<const Expr>(
-            Expr{.kind = Expr::Kind::kCast,
-                 .dtype = stage.accumulator,
-                 .operands = {stage.value}});
+        stage.value =
+            std::make_shared<const Expr>(Expr{.kind = Expr::Kind::kCast,
+                                              .dtype = stage.accumulator,
+                                              .operands = {stage.value}});
       }
     }
     const DType from = stage.accumulator;
@@ -376,13 +378,14 @@ class Elaborator {
                       : !IsFloat(tensor.dtype) &&
                             DTypeBytes(from) <= DTypeBytes(tensor.dtype);
     if (!storable) {
-      return Error(syntax.offset,
-                   absl::StrCat("'", tensor.name, "' holds ",
-                                Name(tensor.dtype), " but its values are ",
-                                Name(from), "; bind ", tensor.name, "=",
-                                Name(from), "[...], or convert with ",
-                                Name(tensor.dtype), "(x) in a stage without "
-                                "reduction"));
+      return Error(
+          syntax.offset,
+          absl::StrCat("'", tensor.name, "' holds ", Name(tensor.dtype),
+                       " but its values are ", Name(from), "; bind ",
+                       tensor.name, "=", Name(from), "[...], or convert with ",
+                       Name(tensor.dtype),
+                       "(x) in a stage without "
+                       "reduction"));
     }
     out_.stages.push_back(std::move(stage));
     return absl::OkStatus();

@@ -23,10 +23,30 @@
 
 namespace regatta {
 
-enum class UnaryOp { kNeg, kAbs, kExp, kLog, kSqrt, kRsqrt, kTanh, kSigmoid,
-                     kErf, kFloor, kRound };
-enum class BinaryOp { kAdd, kSub, kMul, kDiv, kMax, kMin,
-                      kLess, kLessEqual, kEqual };  // the last three give kBool
+enum class UnaryOp {
+  kNeg,
+  kAbs,
+  kExp,
+  kLog,
+  kSqrt,
+  kRsqrt,
+  kTanh,
+  kSigmoid,
+  kErf,
+  kFloor,
+  kRound
+};
+enum class BinaryOp {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMax,
+  kMin,
+  kLess,
+  kLessEqual,
+  kEqual
+};  // the last three give kBool
 
 struct Expr;
 using ExprPtr = std::shared_ptr<const Expr>;
@@ -74,7 +94,7 @@ struct TensorDecl {
 // tensor[indices...] = reduction(reduce_indices) value
 struct Stage {
   int tensor = -1;
-  std::vector<int> indices;         // one plain index per dimension
+  std::vector<int> indices;  // one plain index per dimension
   Reduction reduction = Reduction::kNone;
   std::vector<int> reduce_indices;  // empty exactly when kNone
   DType accumulator = DType::kF32;  // type of the running value

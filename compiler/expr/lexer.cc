@@ -65,9 +65,9 @@ absl::Status ErrorAt(std::string_view text, size_t offset,
 
 absl::StatusOr<std::vector<Token>> Lex(std::string_view text) {
   if (text.size() > kMaxTextBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the text has ", text.size(), " characters; at most ",
-                     kMaxTextBytes, " are read"));
+    return absl::InvalidArgumentError(absl::StrCat("the text has ", text.size(),
+                                                   " characters; at most ",
+                                                   kMaxTextBytes, " are read"));
   }
   std::vector<Token> tokens;
   size_t offset = 0;
@@ -86,9 +86,9 @@ absl::StatusOr<std::vector<Token>> Lex(std::string_view text) {
         ++length;
       }
       if (length > kMaxNameBytes) {
-        return ErrorAt(text, offset,
-                       absl::StrCat("a name has at most ", kMaxNameBytes,
-                                    " characters"));
+        return ErrorAt(
+            text, offset,
+            absl::StrCat("a name has at most ", kMaxNameBytes, " characters"));
       }
     } else if (absl::ascii_isdigit(c) || c == '.') {
       token.kind = Token::Kind::kNumber;

@@ -54,9 +54,9 @@ class Printer {
     }
     for (size_t i = 0; i < workload_.tensors.size(); ++i) {
       const TensorDecl& tensor = workload_.tensors[i];
-      bindings.push_back(absl::StrCat(
-          tensor_(i), "=", std::string(DTypeName(tensor.dtype)), "[",
-          absl::StrJoin(tensor.shape, ","), "]"));
+      bindings.push_back(absl::StrCat(tensor_(i), "=",
+                                      std::string(DTypeName(tensor.dtype)), "[",
+                                      absl::StrJoin(tensor.shape, ","), "]"));
     }
     return absl::StrCat(absl::StrJoin(stages, "; "), " where ",
                         absl::StrJoin(bindings, ", "));
@@ -116,10 +116,10 @@ class Printer {
 
   Text Infix(std::string_view symbol, const Expr& expr, Precedence left,
              Precedence right, Precedence own) const {
-    return {absl::StrCat(Operand(*expr.operands[0], left), " ",
-                         std::string(symbol), " ",
-                         Operand(*expr.operands[1], right)),
-            own};
+    return {
+        absl::StrCat(Operand(*expr.operands[0], left), " ", std::string(symbol),
+                     " ", Operand(*expr.operands[1], right)),
+        own};
   }
 
   // Operators group to the left, so a right operand of the same precedence is

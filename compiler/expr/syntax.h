@@ -34,11 +34,11 @@ using SyntaxPtr = std::shared_ptr<const Syntax>;
 // A scalar value as written.
 struct Syntax {
   Expr::Kind kind;
-  size_t offset = 0;     // where it stands in the text
+  size_t offset = 0;  // where it stands in the text
   int depth = 1;
-  double number = 0;     // kConst
-  int index = -1;        // kIndex
-  int tensor = -1;       // kAccess
+  double number = 0;  // kConst
+  int index = -1;     // kIndex
+  int tensor = -1;    // kAccess
   std::vector<Affine> subscripts;
   std::optional<double> pad_value;
   UnaryOp unary = UnaryOp::kNeg;
@@ -69,9 +69,9 @@ struct StageSyntax {
 
 struct WorkloadSyntax {
   std::string_view text;
-  std::vector<NamedThing> indices;               // in order of appearance
-  std::vector<std::optional<int64_t>> extents;   // per index
-  std::vector<NamedThing> tensors;               // in order of appearance
+  std::vector<NamedThing> indices;                     // in order of appearance
+  std::vector<std::optional<int64_t>> extents;         // per index
+  std::vector<NamedThing> tensors;                     // in order of appearance
   std::vector<std::optional<TensorBinding>> bindings;  // per tensor
   DType default_dtype = DType::kF32;
   std::vector<StageSyntax> stages;

@@ -24,8 +24,9 @@ int Intern(std::vector<NamedThing>& things, const Token& token) {
 }
 
 bool Has(const std::vector<NamedThing>& things, std::string_view name) {
-  return std::any_of(things.begin(), things.end(),
-                     [&](const NamedThing& thing) { return thing.name == name; });
+  return std::any_of(
+      things.begin(), things.end(),
+      [&](const NamedThing& thing) { return thing.name == name; });
 }
 
 bool Contains(const std::vector<int>& ids, int id) {
@@ -62,10 +63,10 @@ class SyntaxParser {
     }
     for (size_t i = 0; i < out_.indices.size(); ++i) {
       if (out_.extents[i].has_value()) continue;
-      return ErrorAt(out_.text, out_.indices[i].offset,
-                     absl::StrCat("index '", out_.indices[i].name,
-                                  "' has no extent; add ", out_.indices[i].name,
-                                  "=N after 'where'"));
+      return ErrorAt(
+          out_.text, out_.indices[i].offset,
+          absl::StrCat("index '", out_.indices[i].name, "' has no extent; add ",
+                       out_.indices[i].name, "=N after 'where'"));
     }
     return std::move(out_);
   }
@@ -87,8 +88,8 @@ class SyntaxParser {
     }
     const int id = Intern(out_.indices, token);
     if (out_.indices.size() > kMaxIndices) {
-      return in_.Error(token, absl::StrCat("more than ", kMaxIndices,
-                                           " indices"));
+      return in_.Error(token,
+                       absl::StrCat("more than ", kMaxIndices, " indices"));
     }
     return id;
   }
@@ -106,8 +107,8 @@ class SyntaxParser {
     }
     const int id = Intern(out_.tensors, token);
     if (out_.tensors.size() > kMaxTensors) {
-      return in_.Error(token, absl::StrCat("more than ", kMaxTensors,
-                                           " tensors"));
+      return in_.Error(token,
+                       absl::StrCat("more than ", kMaxTensors, " tensors"));
     }
     return id;
   }
@@ -124,8 +125,8 @@ class SyntaxParser {
                                              "' is bound twice"));
       }
       if (ids.size() == kMaxRank) {
-        return in_.Error(token, absl::StrCat("more than ", kMaxRank,
-                                             " indices in a row"));
+        return in_.Error(
+            token, absl::StrCat("more than ", kMaxRank, " indices in a row"));
       }
       in_.Take();
       ids.push_back(id);
@@ -194,9 +195,9 @@ class SyntaxParser {
     }
     const std::string name(token.text);
     if (Has(out_.tensors, name)) {
-      return in_.Error(token, absl::StrCat("tensor '", name,
-                                           "' needs subscripts: ", name,
-                                           "[...]"));
+      return in_.Error(
+          token, absl::StrCat("tensor '", name, "' needs subscripts: ", name,
+                              "[...]"));
     }
     if (IsReserved(name)) {
       return in_.Error(token, absl::StrCat("'", name,
@@ -204,7 +205,8 @@ class SyntaxParser {
                                            "value"));
     }
     return in_.Error(
-        token, absl::StrCat("index '", name, "' is not bound: it stands "
+        token, absl::StrCat("index '", name,
+                            "' is not bound: it stands "
                             "neither on the left-hand side of this stage nor "
                             "in its reduction"));
   }
@@ -215,11 +217,11 @@ class SyntaxParser {
       return in_.Expected("a binding: index=512, dtype=f32 or T=f32[4,4]");
     }
     in_.Take();
-    RETURN_IF_ERROR(in_.Expect(
-        "=", absl::StrCat("after '", std::string(name.text), "'")));
+    RETURN_IF_ERROR(
+        in_.Expect("=", absl::StrCat("after '", std::string(name.text), "'")));
     if (!bound_.insert(std::string(name.text)).second) {
-      return in_.Error(name, absl::StrCat("'", std::string(name.text),
-                                          "' is given twice"));
+      return in_.Error(
+          name, absl::StrCat("'", std::string(name.text), "' is given twice"));
     }
     if (name.text == "dtype") {
       ASSIGN_OR_RETURN(out_.default_dtype, ParseType());
@@ -265,10 +267,9 @@ class SyntaxParser {
       }
       ASSIGN_OR_RETURN(
           const int64_t extent,
-          in_.TakePositive(
-              absl::StrCat("dimension ", binding.shape.size(), " of '",
-                           std::string(name.text), "'"),
-              kMaxExtent));
+          in_.TakePositive(absl::StrCat("dimension ", binding.shape.size(),
+                                        " of '", std::string(name.text), "'"),
+                           kMaxExtent));
       binding.shape.push_back(extent);
     } while (in_.Accept(","));
     RETURN_IF_ERROR(in_.Expect("]", "after the shape"));

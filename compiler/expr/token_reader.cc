@@ -14,8 +14,8 @@ absl::Status TokenReader::Expected(std::string_view what) const {
 absl::Status TokenReader::Expect(std::string_view symbol,
                                  std::string_view context) {
   if (Accept(symbol)) return absl::OkStatus();
-  return Expected(absl::StrCat("'", std::string(symbol), "' ",
-                               std::string(context)));
+  return Expected(
+      absl::StrCat("'", std::string(symbol), "' ", std::string(context)));
 }
 
 absl::StatusOr<int64_t> TokenReader::TakePositive(std::string_view what,
@@ -24,8 +24,8 @@ absl::StatusOr<int64_t> TokenReader::TakePositive(std::string_view what,
   const bool negative = Accept("-");
   const Token token = Peek();
   if (token.kind != Token::Kind::kNumber) {
-    return Error(first, absl::StrCat("expected a whole number for ",
-                                     std::string(what)));
+    return Error(
+        first, absl::StrCat("expected a whole number for ", std::string(what)));
   }
   Take();
   const std::string digits(token.text);
@@ -36,9 +36,9 @@ absl::StatusOr<int64_t> TokenReader::TakePositive(std::string_view what,
   int64_t value = 0;
   const bool fits = absl::SimpleAtoi(digits, &value) && value <= max;
   if (negative || !fits || value < 1) {
-    return Error(first, absl::StrCat(std::string(what), " is ",
-                                     negative ? "-" : "", digits,
-                                     "; it must be from 1 to ", max));
+    return Error(first,
+                 absl::StrCat(std::string(what), " is ", negative ? "-" : "",
+                              digits, "; it must be from 1 to ", max));
   }
   return value;
 }

@@ -17,8 +17,7 @@ constexpr const char* kTooDeep =
     "the expression is nested too deeply, or has too many operands in a row; "
     "split it into several stages";
 
-constexpr const char* kTooLarge =
-    "the numbers of this subscript are too large";
+constexpr const char* kTooLarge = "the numbers of this subscript are too large";
 
 int64_t Magnitude(int64_t value) { return value < 0 ? -value : value; }
 
@@ -132,9 +131,8 @@ absl::StatusOr<SyntaxPtr> ValueParser::Primary() {
   if (token.kind == Token::Kind::kNumber || in_.At("inf")) {
     in_.Take();
     ASSIGN_OR_RETURN(const double number, Number(token));
-    return Finish({.kind = Expr::Kind::kConst,
-                   .offset = token.offset,
-                   .number = number});
+    return Finish(
+        {.kind = Expr::Kind::kConst, .offset = token.offset, .number = number});
   }
   if (token.kind == Token::Kind::kName) return Name();
   return in_.Expected("a value: a number, an index, T[...] or f(...)");
@@ -149,9 +147,8 @@ absl::StatusOr<SyntaxPtr> ValueParser::Name() {
     return in_.Error(token, "nan is no number that a workload can hold");
   }
   ASSIGN_OR_RETURN(const int index, scope_.index(token));
-  return Finish({.kind = Expr::Kind::kIndex,
-                 .offset = token.offset,
-                 .index = index});
+  return Finish(
+      {.kind = Expr::Kind::kIndex, .offset = token.offset, .index = index});
 }
 
 absl::StatusOr<SyntaxPtr> ValueParser::Call() {
@@ -171,10 +168,10 @@ absl::StatusOr<SyntaxPtr> ValueParser::Call() {
     node.kind = Expr::Kind::kSelect;
     arity = 3;
   } else if (FindWord(kReductionWords, name.text)) {
-    return in_.Error(name, absl::StrCat("a reduction stands first on a right-"
-                                        "hand side; give this ",
-                                        std::string(name.text),
-                                        " a stage of its own"));
+    return in_.Error(
+        name, absl::StrCat("a reduction stands first on a right-"
+                           "hand side; give this ",
+                           std::string(name.text), " a stage of its own"));
   } else {
     return in_.Error(
         name, absl::StrCat(
@@ -185,9 +182,9 @@ absl::StatusOr<SyntaxPtr> ValueParser::Call() {
   RETURN_IF_ERROR(in_.Expect("(", "after a function's name"));
   for (size_t i = 0; i < arity; ++i) {
     if (i > 0) {
-      RETURN_IF_ERROR(in_.Expect(
-          ",", absl::StrCat("and argument ", i + 1, " of ", arity, " of ",
-                            std::string(name.text))));
+      RETURN_IF_ERROR(
+          in_.Expect(",", absl::StrCat("and argument ", i + 1, " of ", arity,
+                                       " of ", std::string(name.text))));
     }
     ASSIGN_OR_RETURN(SyntaxPtr argument, Value());
     node.operands.push_back(std::move(argument));
@@ -200,9 +197,8 @@ absl::StatusOr<SyntaxPtr> ValueParser::Call() {
 absl::StatusOr<SyntaxPtr> ValueParser::Access() {
   const Token name = in_.Take();
   ASSIGN_OR_RETURN(const int tensor, scope_.tensor(name));
-  Syntax node{.kind = Expr::Kind::kAccess,
-              .offset = name.offset,
-              .tensor = tensor};
+  Syntax node{
+      .kind = Expr::Kind::kAccess, .offset = name.offset, .tensor = tensor};
   RETURN_IF_ERROR(in_.Expect("[", "after a tensor's name"));
   do {
     if (node.subscripts.size() == kMaxRank) {

@@ -75,30 +75,33 @@ class Verifier {
       }
     }
     if (iterations > kMaxStageIterations) {
-      return Bad(absl::StrCat(stage_, iterations,
-                              " iterations; at most ", kMaxStageIterations,
-                              " are supported"));
+      return Bad(absl::StrCat(stage_, iterations, " iterations; at most ",
+                              kMaxStageIterations, " are supported"));
     }
     if ((stage.reduction == Reduction::kNone) != stage.reduce_indices.empty()) {
-      return Bad(absl::StrCat(stage_, "a reduction and its indices go "
-                                      "together"));
+      return Bad(absl::StrCat(stage_,
+                              "a reduction and its indices go "
+                              "together"));
     }
     if (tensor.role == TensorRole::kInput || assigned_.count(stage.tensor)) {
-      return Bad(absl::StrCat(stage_, "the tensor is assigned twice or is an "
-                                      "input"));
+      return Bad(absl::StrCat(stage_,
+                              "the tensor is assigned twice or is an "
+                              "input"));
     }
     for (size_t d = 0; d < std::max(tensor.shape.size(), stage.indices.size());
          ++d) {
       if (tensor.shape.size() != stage.indices.size() ||
           tensor.shape[d] != workload_.indices[stage.indices[d]].extent) {
-        return Bad(absl::StrCat(stage_, "the tensor's shape is not that of its "
-                                        "indices"));
+        return Bad(absl::StrCat(stage_,
+                                "the tensor's shape is not that of its "
+                                "indices"));
       }
     }
     RETURN_IF_ERROR(CheckExpr(*stage.value, bound));
     if (stage.value->dtype != stage.accumulator) {
-      return Bad(absl::StrCat(stage_, "the value's type is not the "
-                                      "accumulator's"));
+      return Bad(absl::StrCat(stage_,
+                              "the value's type is not the "
+                              "accumulator's"));
     }
     assigned_.insert(stage.tensor);
     return absl::OkStatus();
@@ -146,8 +149,9 @@ class Verifier {
                    type(2) == expr.dtype;
     }
     if (consistent) return absl::OkStatus();
-    return Bad(absl::StrCat(stage_, "the operands' number or types do not fit "
-                                    "their operator"));
+    return Bad(absl::StrCat(stage_,
+                            "the operands' number or types do not fit "
+                            "their operator"));
   }
 
   absl::Status CheckAccess(const Expr& expr) const {
@@ -173,9 +177,11 @@ class Verifier {
       const std::string subscript = expr.subscripts[d].ToString(
           [&](int id) { return workload_.indices[id].name; });
       return Bad(absl::StrCat(
-          stage_, "subscript '", subscript, "' of '", tensor.name, "' runs from ",
-          least, " to ", greatest, ", but dimension ", d, " has the elements 0 "
-          "to ", tensor.shape[d] - 1,
+          stage_, "subscript '", subscript, "' of '", tensor.name,
+          "' runs from ", least, " to ", greatest, ", but dimension ", d,
+          " has the elements 0 "
+          "to ",
+          tensor.shape[d] - 1,
           expr.pad_value ? "; padding does not reach that far"
                          : "; read it through pad(T[...], 0) or bind a larger "
                            "tensor"));

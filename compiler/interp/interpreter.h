@@ -7,7 +7,7 @@
 #define REGATTA_COMPILER_INTERP_INTERPRETER_H_
 
 #include <cstdint>
-#include <map>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -36,9 +36,14 @@ class PointInterpreter {
   double Evaluate(int tensor, int64_t offset);
 
  private:
+  class Source;
+
   const Workload& workload_;
-  absl::Span<const TensorValues> inputs_;
-  std::vector<std::map<int64_t, double>> memo_;
+  // Per tensor of the workload: an input's elements, or the stage that assigns
+  // it and the elements computed so far.
+  std::vector<const TensorValues*> input_values_;
+  std::vector<const Stage*> stages_;
+  std::vector<std::unordered_map<int64_t, double>> memo_;
 };
 
 }  // namespace regatta

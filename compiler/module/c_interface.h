@@ -12,7 +12,7 @@ namespace regatta {
 
 // Return codes of the generated functions.
 inline constexpr int kCallOk = 0;
-inline constexpr int kCallNoMemory = 1;   // workspace could not be allocated
+inline constexpr int kCallNoMemory = 1;  // workspace could not be allocated
 inline constexpr int kCallNullArgument = 2;
 inline constexpr int kCallMisaligned = 3;  // a pointer breaks its type's size
 

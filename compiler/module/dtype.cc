@@ -25,8 +25,8 @@ std::string_view DTypeName(DType type) {
 }
 
 std::optional<DType> ParseTensorDType(std::string_view name) {
-  for (DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kI32,
-                     DType::kI8}) {
+  for (DType type :
+       {DType::kF32, DType::kF16, DType::kBF16, DType::kI32, DType::kI8}) {
     if (name == DTypeName(type)) return type;
   }
   return std::nullopt;

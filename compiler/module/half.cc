@@ -40,8 +40,8 @@ uint16_t Bits(double value, const Format& format) {
   const double magnitude = std::fabs(value);
   if (magnitude == 0) return sign;
   const int exponent = std::max(std::ilogb(magnitude), format.min_exponent);
-  const uint32_t significand = static_cast<uint32_t>(
-      std::ldexp(magnitude, mantissa_bits - exponent));
+  const uint32_t significand =
+      static_cast<uint32_t>(std::ldexp(magnitude, mantissa_bits - exponent));
   // A subnormal lacks the hidden bit, which the exponent field would add.
   const uint32_t field = (exponent + bias - 1) << mantissa_bits;
   return static_cast<uint16_t>(sign | (field + significand));

@@ -43,7 +43,7 @@ struct ModuleBuffer {
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;  // elements, row-major; workspace: {elements}
   int64_t bytes = 0;
-  int64_t alignment = 64;      // bytes
+  int64_t alignment = 64;  // bytes
   MemorySpace space = MemorySpace::kHost;
   int64_t workspace_offset = 0;  // bytes into the workspace block (kWorkspace)
   std::string packing_kernel;    // kConstant only; "" when used as given
@@ -52,25 +52,25 @@ struct ModuleBuffer {
 // One kernel. Extents are constants today; geometry is the number of parallel
 // work items and, on GPUs, the group size.
 struct ModuleKernel {
-  std::string entry;            // exported or internal symbol
-  std::vector<int> arguments;   // indices into Module::buffers
-  std::vector<int64_t> grid;    // CPU: {parallel extent} or {1}
-  std::vector<int64_t> group;   // CPU: {}
+  std::string entry;           // exported or internal symbol
+  std::vector<int> arguments;  // indices into Module::buffers
+  std::vector<int64_t> grid;   // CPU: {parallel extent} or {1}
+  std::vector<int64_t> group;  // CPU: {}
 };
 
 struct Module {
-  std::string name;             // C identifier; names the exported functions
-  std::string workload;         // workload text
+  std::string name;      // C identifier; names the exported functions
+  std::string workload;  // workload text
   std::string workload_key;
-  std::string target;           // target text
-  std::string space;            // space name, version and schedule text
+  std::string target;  // target text
+  std::string space;   // space name, version and schedule text
   int space_version = 0;
   std::string schedule;
   std::string compiler_version;
   int threads = 1;
   std::vector<ModuleBuffer> buffers;  // inputs, then outputs, then the rest
   std::vector<ModuleKernel> kernels;
-  std::vector<int> host_sequence;     // indices into `kernels`, in call order
+  std::vector<int> host_sequence;  // indices into `kernels`, in call order
   int64_t workspace_bytes = 0;
   std::string loadable;
   std::string relocatable;

@@ -12,8 +12,7 @@ namespace {
 absl::StatusOr<int64_t> OutputSize(const OpArguments& arguments,
                                    std::string_view image,
                                    std::string_view kernel) {
-  const int64_t padded =
-      arguments.Int(image) + 2 * arguments.Int("pad");
+  const int64_t padded = arguments.Int(image) + 2 * arguments.Int("pad");
   const int64_t window =
       (arguments.Int(kernel) - 1) * arguments.Int("dilation") + 1;
   if (window > padded) {
@@ -30,10 +29,9 @@ absl::StatusOr<int64_t> OutputSize(const OpArguments& arguments,
 // "y*2+r*3-1", with the parts that do nothing left out.
 std::string Position(std::string_view out, std::string_view tap,
                      const OpArguments& arguments) {
-  std::string text = absl::StrCat(std::string(out), "*",
-                                  arguments.Int("stride"), "+",
-                                  std::string(tap), "*",
-                                  arguments.Int("dilation"));
+  std::string text =
+      absl::StrCat(std::string(out), "*", arguments.Int("stride"), "+",
+                   std::string(tap), "*", arguments.Int("dilation"));
   if (arguments.Int("pad") > 0) {
     absl::StrAppend(&text, "-", arguments.Int("pad"));
   }
@@ -47,8 +45,8 @@ absl::StatusOr<std::string> Expression(const OpArguments& arguments) {
   const bool channels_last = arguments.Word("layout") == "NHWC";
   const std::string y = Position("y", "r", arguments);
   const std::string x = Position("x", "s", arguments);
-  std::string input = absl::Substitute(
-      channels_last ? "X[n,$0,$1,c]" : "X[n,c,$0,$1]", y, x);
+  std::string input =
+      absl::Substitute(channels_last ? "X[n,$0,$1,c]" : "X[n,c,$0,$1]", y, x);
   if (arguments.Int("pad") > 0) input = absl::StrCat("pad(", input, ", 0)");
   const std::string expression = absl::Substitute(
       channels_last ? "Y[n,y,x,o] = sum(r,s,c) $0 * W[r,s,c,o]"
@@ -59,9 +57,8 @@ absl::StatusOr<std::string> Expression(const OpArguments& arguments) {
       width, arguments.Int("co"), arguments.Int("kh"), arguments.Int("kw"),
       arguments.Int("ci"));
   const std::string tensors = absl::Substitute(
-      channels_last
-          ? "dtype=$0, X=$0[$2,$3,$4,$5], Y=$1[$2,$6,$7,$8]"
-          : "dtype=$0, X=$0[$2,$5,$3,$4], Y=$1[$2,$8,$6,$7]",
+      channels_last ? "dtype=$0, X=$0[$2,$3,$4,$5], Y=$1[$2,$6,$7,$8]"
+                    : "dtype=$0, X=$0[$2,$5,$3,$4], Y=$1[$2,$8,$6,$7]",
       arguments.Word("dtype"), out, arguments.Int("n"), arguments.Int("h"),
       arguments.Int("w"), arguments.Int("ci"), height, width,
       arguments.Int("co"));
@@ -99,7 +96,8 @@ Op Conv2dOp() {
             .default_value = "NHWC",
             .is_integer = false,
             .words = {"NHWC", "NCHW"}},
-           DTypeParameter(/*integers=*/true), OutDTypeParameter()},
+           DTypeParameter(/*integers=*/true),
+           OutDTypeParameter()},
       .expression = Expression,
       .samples = {
           "conv2d(n=1,h=14,w=14,ci=16,co=16,kh=3,kw=3,pad=1)",

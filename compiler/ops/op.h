@@ -23,8 +23,8 @@ struct OpParameter {
   std::string help;                          // one clause, for `regatta ops`
   std::optional<std::string> default_value;  // absent: must be given
   bool is_integer = true;
-  int64_t min = 1, max = int64_t{1} << 31;   // of an integer
-  std::vector<std::string> words;            // allowed values of a word
+  int64_t min = 1, max = int64_t{1} << 31;  // of an integer
+  std::vector<std::string> words;           // allowed values of a word
 };
 
 // Argument values of one call, complete and checked against the parameters.

@@ -17,7 +17,8 @@ namespace regatta {
 namespace {
 
 constexpr const char* kWhatToWrite =
-    "write an operator call such as matmul(m=512,n=512,k=512), or an expression "
+    "write an operator call such as matmul(m=512,n=512,k=512), or an "
+    "expression "
     "such as 'C[i,j] = sum(k) A[i,k] * B[k,j] where i=512, j=512, k=512'";
 
 struct Argument {
@@ -93,9 +94,8 @@ absl::StatusOr<std::map<std::string, std::string>> ParseArguments(
   while (!in.At(")")) {
     const Token name = in.Peek();
     if (!in.AtName() || !in.At("=", 1)) {
-      return in.Expected(
-          absl::StrCat("a parameter as name=value; ", op.name, " takes ",
-                       Names(op.parameters)));
+      return in.Expected(absl::StrCat("a parameter as name=value; ", op.name,
+                                      " takes ", Names(op.parameters)));
     }
     in.Take();
     in.Take();
@@ -131,10 +131,9 @@ absl::StatusOr<std::string> ExpressionOf(
     if (parameter.default_value.has_value()) {
       values.emplace(parameter.name, *parameter.default_value);
     } else if (values.count(parameter.name) == 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("parameter '", parameter.name, "' (", parameter.help,
-                       ") is missing; ", op.name, " takes ",
-                       Names(op.parameters)));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "parameter '", parameter.name, "' (", parameter.help,
+          ") is missing; ", op.name, " takes ", Names(op.parameters)));
     }
   }
   return op.expression(OpArguments(std::move(values)));
@@ -177,9 +176,8 @@ absl::StatusOr<Workload> ParseCall(const Op& op, TokenReader& in) {
 absl::StatusOr<Workload> ParseWorkload(std::string_view text) {
   const absl::StatusOr<std::vector<Token>> tokens = Lex(text);
   if (!tokens.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("workload: ", tokens.status().message(), "; ",
-                     kWhatToWrite));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "workload: ", tokens.status().message(), "; ", kWhatToWrite));
   }
   TokenReader in(text, *tokens);
   if (in.AtName() && in.At("[", 1)) {
@@ -188,17 +186,15 @@ absl::StatusOr<Workload> ParseWorkload(std::string_view text) {
     return workload;
   }
   if (!in.AtName()) {
-    return Annotate(
-        in.Error(in.Peek(), absl::StrCat("no workload starts so; ",
-                                         kWhatToWrite)),
-        "workload");
+    return Annotate(in.Error(in.Peek(), absl::StrCat("no workload starts so; ",
+                                                     kWhatToWrite)),
+                    "workload");
   }
   const Token name = in.Take();
   const Op* op = FindOp(name.text);
   if (op == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "workload: unknown operator '", Excerpt(name.text, 40),
-        "'; known are ",
+        "workload: unknown operator '", Excerpt(name.text, 40), "'; known are ",
         absl::StrJoin(Ops(), ", ", [](std::string* out, const Op& known) {
           absl::StrAppend(out, known.name);
         })));

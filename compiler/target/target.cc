@@ -45,8 +45,8 @@ absl::StatusOr<std::vector<std::string>> ParseFeatures(
   std::set<std::string> features;
   size_t start = 0;
   while (start < value.size()) {
-    const size_t end = std::min(value.find_first_of("+-", start + 1),
-                                value.size());
+    const size_t end =
+        std::min(value.find_first_of("+-", start + 1), value.size());
     const std::string feature = value.substr(start, end - start);
     if ((feature[0] != '+' && feature[0] != '-') ||
         !IsWord(feature.substr(1), "_.")) {
@@ -115,12 +115,10 @@ absl::StatusOr<Target> ParseTarget(std::string_view text) {
   if (text.size() > kMaxTargetBytes) {
     return absl::InvalidArgumentError("target: the text is too long");
   }
-  const std::vector<std::string> parts =
-      absl::StrSplit(std::string(text), ',');
+  const std::vector<std::string> parts = absl::StrSplit(std::string(text), ',');
   Target target;
   target.kind = std::string(absl::StripAsciiWhitespace(parts[0]));
-  if (!IsWord(target.kind, "_") ||
-      absl::ascii_isdigit(target.kind.front())) {
+  if (!IsWord(target.kind, "_") || absl::ascii_isdigit(target.kind.front())) {
     return Bad("kind", target.kind,
                "a word such as cpu, as in 'cpu,triple=x86_64-linux-gnu,"
                "mcpu=znver4'");
@@ -130,8 +128,8 @@ absl::StatusOr<Target> ParseTarget(std::string_view text) {
     const std::pair<std::string, std::string> field = absl::StrSplit(
         absl::StripAsciiWhitespace(parts[i]), absl::MaxSplits('=', 1));
     if (!seen.insert(field.first).second) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "target: field '", field.first, "' is given twice"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("target: field '", field.first, "' is given twice"));
     }
     RETURN_IF_ERROR(SetField(field.first, field.second, target));
   }

@@ -20,12 +20,12 @@
 namespace regatta {
 
 struct Target {
-  std::string kind = "cpu";          // name of the code generator family
-  std::string triple;                // "x86_64-linux-gnu"
-  std::string mcpu;                  // processor as LLVM names it: "znver4"
-  std::vector<std::string> features; // beyond mcpu's: "+avx512f", sorted
-  int vector_bits = 0;               // widest vector worth using; 0: not said
-  int vector_registers = 0;          // architectural vector registers
+  std::string kind = "cpu";           // name of the code generator family
+  std::string triple;                 // "x86_64-linux-gnu"
+  std::string mcpu;                   // processor as LLVM names it: "znver4"
+  std::vector<std::string> features;  // beyond mcpu's: "+avx512f", sorted
+  int vector_bits = 0;                // widest vector worth using; 0: not said
+  int vector_registers = 0;           // architectural vector registers
 
   std::string ToString() const;
   // Elements of `bytes` bytes in one vector, at least 1.
