@@ -1,0 +1,73 @@
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/commands.h"
+#include "client/cli/documents.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/format.h"
+#include "client/cli/server_client.h"
+
+namespace regatta::cli {
+namespace {
+
+struct Flags {
+  ServerFlags server;
+  bool json = false;
+};
+
+int Run(const Flags& flags) {
+  auto client = ConnectServer(flags.server.server);
+  if (!client.ok()) return Fail(client.status());
+  auto response = (*client)->ListDevices();
+  if (!response.ok()) return Fail(response.status());
+  if (flags.json) {
+    Json devices = Json::array();
+    for (const v1::DeviceStatus& device : response->devices()) {
+      devices.push_back(DeviceDocument(device));
+    }
+    PrintJson({{"devices", devices}});
+    return kExitDone;
+  }
+  if (response->devices().empty()) {
+    std::cout << "No board has registered. Start an agent on one: "
+                 "regatta-agent --tracker HOST:PORT\n";
+    return kExitDone;
+  }
+  std::vector<std::vector<std::string>> rows = {
+      {"ID", "CLASS", "STATE", "SINCE", "HEALTH", "NOISE", "PEAK/CORE",
+       "RUNS"}};
+  for (const v1::DeviceStatus& device : response->devices()) {
+    const v1::DeviceInfo& info = device.info();
+    rows.push_back({
+        info.device_id(),
+        info.device_class() + (info.simulated() ? " (simulated)" : ""),
+        device.state(),
+        FormatSpan(device.state_since_ms()) + " ago",
+        info.health(),
+        info.has_noise_floor()
+            ? absl::StrFormat("%.2f %%", info.noise_floor() * 100)
+            : "unknown",
+        info.peak_flops_per_s() > 0 ? FormatFlopRate(info.peak_flops_per_s())
+                                    : "unknown",
+        device.running_what().empty() ? "-" : device.running_what(),
+    });
+  }
+  std::cout << FormatTable(rows)
+            << "Noise is the measured spread between two timings of one "
+               "kernel; peak is f32, measured.\n";
+  return kExitDone;
+}
+
+}  // namespace
+
+AddedCommand AddDevices(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand(
+      "devices", "Boards: class, state, health, noise floor, what they run");
+  AddServerFlag(command, &flags->server);
+  AddJsonFlag(command, &flags->json);
+  return {command, [flags] { return Run(*flags); }};
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,182 @@
+#include <unistd.h>
+
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "client/cli/commands.h"
+#include "client/cli/documents.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/format.h"
+#include "client/cli/job_report.h"
+#include "client/cli/progress.h"
+#include "client/cli/server_client.h"
+#include "client/cli/stop_signal.h"
+#include "compiler/ops/op.h"
+#include "proto/outcome_names.h"
+#include "server/search/search_strategy.h"
+
+namespace regatta::cli {
+namespace {
+
+// How long a server that is being restarted is waited for.
+constexpr absl::Duration kServerPatience = absl::Seconds(60);
+
+struct Flags {
+  ServerFlags server;
+  PolicyFlags policy;
+  std::string workload;
+  int64_t trials = 0;
+  double minutes = 0;
+  std::vector<std::string> classes;
+  std::string strategy;
+  uint64_t seed = 0;
+  CLI::Option* seed_option = nullptr;
+  bool fresh = false;
+  std::string name;
+  int priority = 0;
+  bool detach = false;
+  bool json = false;
+};
+
+v1::SubmitJobRequest Request(const Flags& flags, std::string_view workload) {
+  v1::SubmitJobRequest request;
+  request.set_name(flags.name);
+  v1::TaskRequest* task = request.add_tasks();
+  task->set_workload(std::string(workload));
+  for (const std::string& c : flags.classes) task->add_device_classes(c);
+  *task->mutable_policy() = flags.policy.ToProto();
+  task->set_trials(flags.trials);
+  task->set_minutes(flags.minutes);
+  request.set_strategy(flags.strategy);
+  request.set_has_seed(flags.seed_option->count() > 0);
+  request.set_seed(flags.seed);
+  request.set_priority(flags.priority);
+  request.set_fresh(flags.fresh);
+  // Sent again after a lost answer, it is the same job.
+  request.set_request_id(absl::StrCat(getpid(), "-",
+                                      RealClock().Steady().ns, "-",
+                                      absl::ToUnixNanos(RealClock().Wall())));
+  return request;
+}
+
+void Announce(const v1::Job& job) {
+  std::cerr << "Job " << job.job_id() << ": seed " << job.seed()
+            << ", strategy " << job.strategy() << "\n";
+  for (const v1::TaskStatus& task : job.tasks()) {
+    std::cerr << "  " << task.workload() << " on " << task.device_class();
+    if (job.fresh()) {
+      std::cerr << ": the log is not used (--fresh)";
+    } else if (task.reused() > 0) {
+      std::cerr << ": starts from the log, " << task.reused()
+                << " measured before, not repeated";
+    } else {
+      std::cerr << ": the log has nothing on it yet";
+    }
+    std::cerr << "\n";
+  }
+}
+
+int Watch(ServerClient& client, const v1::Job& submitted, const Flags& flags) {
+  ProgressDisplay progress(!flags.json, StderrIsTerminal(), RealClock());
+  v1::Job last = submitted;
+  const absl::Status status = client.WatchJob(
+      submitted.job_id(), StopRequested(), kServerPatience,
+      [&](const v1::Job& job) {
+        last = job;
+        progress.Update(job);
+        return job.state() != v1::JOB_STATE_PAUSED;
+      });
+  progress.Finish();
+  if (absl::IsCancelled(status)) {
+    std::cerr << "\nDetached; job " << last.job_id()
+              << " goes on. Watch it with `regatta jobs " << last.job_id()
+              << " --watch`, end it with `regatta cancel " << last.job_id()
+              << "`.\n";
+    if (flags.json) PrintJson(JobDocument(last));
+    return kExitDone;
+  }
+  if (!status.ok()) {
+    return Fail(absl::Status(
+        status.code(), absl::StrCat("watching job ", last.job_id(), ": ",
+                                    status.message(),
+                                    ". The job itself goes on")));
+  }
+  if (flags.json) {
+    PrintJson(JobDocument(last));
+  } else {
+    std::cout << JobReport(last);
+  }
+  return JobExitCode(last);
+}
+
+int Run(const Flags& flags) {
+  auto workload = ParseWorkload(flags.workload);
+  if (!workload.ok()) return Fail(workload.status());
+  auto client = ConnectServer(flags.server.server);
+  if (!client.ok()) return Fail(client.status());
+  StopRequested();
+  auto job = (*client)->SubmitJob(Request(flags, workload->text));
+  if (!job.ok()) return Fail(job.status());
+  if (flags.detach) {
+    if (flags.json) {
+      PrintJson(JobDocument(*job));
+    } else {
+      std::cout << "Job " << job->job_id() << " submitted.\n";
+    }
+    return kExitDone;
+  }
+  if (!flags.json) Announce(*job);
+  return Watch(**client, *job, flags);
+}
+
+}  // namespace
+
+AddedCommand AddTune(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand(
+      "tune", "Search for the fastest schedule of a workload on boards");
+  AddWorkloadArgument(command, &flags->workload);
+  CLI::Option* trials =
+      command
+          ->add_option("--trials", flags->trials,
+                       "New candidates per device class (count). Default: 200, "
+                       "unless --minutes is given")
+          ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));
+  command
+      ->add_option("--minutes", flags->minutes,
+                   "Wall time to search for, instead of --trials (minutes)")
+      ->check(CLI::Range(0.01, 1e5))
+      ->excludes(trials);
+  command->add_option("--device-class", flags->classes,
+                      "Class of boards to tune on; may be given several times. "
+                      "Default: every registered real class");
+  AddPolicyFlags(command, &flags->policy);
+  std::vector<std::string> names;
+  for (const StrategyInfo& info : SearchStrategies()) {
+    names.emplace_back(info.name);
+  }
+  flags->strategy = names.front();
+  command
+      ->add_option("--strategy", flags->strategy, "How candidates are chosen")
+      ->check(CLI::IsMember(names))
+      ->capture_default_str();
+  flags->seed_option = command->add_option(
+      "--seed", flags->seed,
+      "Seed of the search. Default: drawn by the server, and recorded");
+  command->add_flag("--fresh", flags->fresh,
+                    "Use no log for seeds, dedupe or model");
+  command->add_option("--name", flags->name, "A name for people");
+  command
+      ->add_option("--priority", flags->priority,
+                   "Higher goes first; -100 to 100")
+      ->check(CLI::Range(-100, 100))
+      ->capture_default_str();
+  command->add_flag("--detach", flags->detach,
+                    "Submit and return; watch with `regatta jobs`");
+  AddServerFlag(command, &flags->server);
+  AddJsonFlag(command, &flags->json);
+  return {command, [flags] { return Run(*flags); }};
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,288 @@
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "client/cli/commands.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/server_address.h"
+#include "client/cli/server_client.h"
+#include "client/cli/stop_signal.h"
+#include "client/cli/supervisor.h"
+
+namespace regatta::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Flags {
+  std::string dir;
+  std::string listen;
+  std::string program_dir;
+  bool no_agent = false;
+};
+
+// A descriptor closed at the end of its scope.
+class Fd {
+ public:
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) : fd_(std::exchange(other.fd_, -1)) {}
+  ~Fd() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+absl::StatusOr<sockaddr_in> Resolve(const std::string& host, int port) {
+  addrinfo hints{};
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int rc = getaddrinfo(host.c_str(), nullptr, &hints, &found);
+  if (rc != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--listen: cannot resolve '", host, "': ", gai_strerror(rc)));
+  }
+  sockaddr_in address;
+  std::memcpy(&address, found->ai_addr, sizeof(address));
+  freeaddrinfo(found);
+  address.sin_port = htons(port);
+  return address;
+}
+
+// FailedPrecondition naming the address when it cannot be listened on; else the
+// port, chosen by the system when `port` is 0.
+absl::StatusOr<int> ProbePort(const std::string& host, int port) {
+  ASSIGN_OR_RETURN(sockaddr_in address, Resolve(host, port));
+  Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) !=
+          0 ||
+      listen(fd.get(), 1) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot listen on ", host, ":", port, ": ",
+                     std::strerror(errno),
+                     "; choose another address with --listen HOST:PORT"));
+  }
+  socklen_t size = sizeof(address);
+  getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.sin_port);
+}
+
+// The server's port and the tracker's, which is the next one.
+absl::StatusOr<int> ProbePortPair(const std::string& host, int port) {
+  if (port == 65535) {
+    return absl::InvalidArgumentError(
+        "--listen: port 65535 leaves none for the tracker, which takes the "
+        "next one");
+  }
+  for (int attempt = 0;; ++attempt) {
+    ASSIGN_OR_RETURN(int server_port, ProbePort(host, port));
+    auto tracker_port = server_port == 65535
+                            ? absl::FailedPreconditionError("no next port")
+                            : ProbePort(host, server_port + 1);
+    if (tracker_port.ok()) return server_port;
+    if (port != 0 || attempt == 20) return tracker_port.status();
+  }
+}
+
+bool Accepts(const std::string& host, int port) {
+  auto address = Resolve(host, port);
+  if (!address.ok()) return false;
+  Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return connect(fd.get(), reinterpret_cast<sockaddr*>(&*address),
+                 sizeof(*address)) == 0;
+}
+
+absl::Status MakeDirectory(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (!error && !fs::is_directory(path, error)) {
+    error = std::make_error_code(std::errc::not_a_directory);
+  }
+  if (!error && access(path.c_str(), W_OK | X_OK) != 0) {
+    error = std::error_code(errno, std::generic_category());
+  }
+  if (!error) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "cannot keep state in ", path, ": ", error.message(),
+      "; choose a folder of your own with --dir"));
+}
+
+// Held for the life of the process: one `up` per folder.
+absl::StatusOr<Fd> LockDirectory(const std::string& dir) {
+  const std::string path = dir + "/up.lock";
+  Fd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (fd.get() < 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
+  }
+  if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("another `regatta up` already runs in ", dir,
+                     "; stop it, or choose another folder with --dir"));
+  }
+  return fd;
+}
+
+absl::Status WriteAddress(const std::string& dir, const std::string& address) {
+  const std::string path = AddressFile(dir);
+  const std::string temporary = path + ".new";
+  std::ofstream(temporary) << address << "\n";
+  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
+std::string OwnDirectory() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error).parent_path().string();
+}
+
+class Fleet {
+ public:
+  Fleet(const Flags& flags, std::string host, int server_port)
+      : flags_(flags),
+        programs_(flags.program_dir.empty() ? OwnDirectory()
+                                            : flags.program_dir),
+        host_(std::move(host)),
+        server_port_(server_port),
+        supervisor_(RealClock()) {}
+
+  std::string ServerAt() const { return absl::StrCat(host_, ":", server_port_); }
+  std::string TrackerAt() const {
+    return absl::StrCat(host_, ":", server_port_ + 1);
+  }
+  std::string LogAt() const { return flags_.dir + "/tuning.db"; }
+
+  absl::Status Start(const std::function<bool()>& stop) {
+    RETURN_IF_ERROR(supervisor_.Start(
+        Daemon("regatta-tracker",
+               {"--listen", TrackerAt(), "--state", flags_.dir + "/tracker"},
+               [this] { return Accepts(host_, server_port_ + 1); }),
+        stop));
+    RETURN_IF_ERROR(supervisor_.Start(
+        Daemon("regatta-server",
+               {"--listen", ServerAt(), "--tracker", TrackerAt(), "--log",
+                LogAt()},
+               [this] { return Accepts(host_, server_port_); }),
+        stop));
+    if (flags_.no_agent) return absl::OkStatus();
+    const SteadyTime started = RealClock().Steady();
+    return supervisor_.Start(
+        Daemon("regatta-agent",
+               {"--tracker", TrackerAt(), "--state", flags_.dir + "/agent"},
+               // It listens on nothing; one that is misconfigured ends at once.
+               [started] {
+                 return RealClock().Steady() - started > absl::Seconds(1);
+               }),
+        stop);
+  }
+
+  void Tend() {
+    supervisor_.Tend([](const std::string& line) { LOG(kWarning) << line; });
+  }
+  void Stop() { supervisor_.StopAll(); }
+
+ private:
+  DaemonSpec Daemon(const std::string& name, std::vector<std::string> arguments,
+                    std::function<bool()> ready) const {
+    return {.name = name,
+            .program = programs_ + "/" + name,
+            .arguments = std::move(arguments),
+            .log_path = absl::StrCat(flags_.dir, "/logs/", name, ".log"),
+            .ready = std::move(ready)};
+  }
+
+  const Flags& flags_;
+  const std::string programs_;
+  const std::string host_;
+  const int server_port_;
+  Supervisor supervisor_;
+};
+
+absl::Status Serve(Flags flags) {
+  if (flags.dir.empty()) flags.dir = DefaultStateDir();
+  ASSIGN_OR_RETURN(auto listen, SplitHostPort(flags.listen));
+  RETURN_IF_ERROR(MakeDirectory(flags.dir));
+  for (const char* sub : {"/logs", "/tracker", "/agent"}) {
+    RETURN_IF_ERROR(MakeDirectory(flags.dir + sub));
+  }
+  ASSIGN_OR_RETURN(Fd lock, LockDirectory(flags.dir));
+  ASSIGN_OR_RETURN(int port, ProbePortPair(listen.first, listen.second));
+
+  const std::atomic<bool>& stop = StopRequested();
+  Fleet fleet(flags, listen.first, port);
+  const absl::Status started = fleet.Start([&stop] { return stop.load(); });
+  if (!started.ok()) {
+    fleet.Stop();
+    return absl::IsCancelled(started) ? absl::OkStatus() : started;
+  }
+  RETURN_IF_ERROR(WriteAddress(flags.dir, fleet.ServerAt()));
+  std::cout << "server   " << fleet.ServerAt() << "\n"
+            << "tracker  " << fleet.TrackerAt()
+            << "   (agents: regatta-agent --tracker " << fleet.TrackerAt()
+            << ")\n"
+            << "log      " << fleet.LogAt() << "\n"
+            << "logs of the daemons in " << flags.dir
+            << "/logs; Ctrl-C stops all" << std::endl;
+  while (!stop) {
+    fleet.Tend();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  std::error_code ignored;
+  fs::remove(AddressFile(flags.dir), ignored);
+  fleet.Stop();
+  return absl::OkStatus();
+}
+
+int Run(const Flags& flags) {
+  const absl::Status status = Serve(flags);
+  return status.ok() ? kExitDone : Fail(status);
+}
+
+}  // namespace
+
+AddedCommand AddUp(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand(
+      "up",
+      "Run server, tracker and this machine's agent; Ctrl-C stops all cleanly");
+  command->add_option("--dir", flags->dir,
+                      "State folder: tuning log, logs, address. Default: "
+                      "$XDG_STATE_HOME/regatta, else ~/.local/state/regatta");
+  flags->listen = std::string(kDefaultServer);
+  command
+      ->add_option("--listen", flags->listen,
+                   "Address of the server, HOST:PORT; the tracker takes the "
+                   "next port; port 0 chooses two free ones")
+      ->capture_default_str();
+  command->add_flag("--no-agent", flags->no_agent,
+                    "Start no agent: boards are elsewhere");
+  command->add_option("--program-dir", flags->program_dir,
+                      "Folder of the daemons' programs. Default: this "
+                      "program's");
+  return {command, [flags] { return Run(*flags); }};
+}
+
+}  // namespace regatta::cli

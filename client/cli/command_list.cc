@@ -1,0 +1,14 @@
+#include "client/cli/command.h"
+#include "client/cli/commands.h"
+
+namespace regatta::cli {
+
+absl::Span<const Command> Commands() {
+  static constexpr Command kCommands[] = {
+      {AddUp},   {AddDevices}, {AddTune},    {AddJobs}, {AddCancel},
+      {AddBest}, {AddRecords}, {AddCompile}, {AddRun},  {AddOps},
+  };
+  return kCommands;
+}
+
+}  // namespace regatta::cli

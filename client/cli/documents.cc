@@ -1,0 +1,193 @@
+#include "client/cli/documents.h"
+
+#include <cmath>
+#include <iostream>
+
+#include "proto/outcome_names.h"
+
+namespace regatta::cli {
+namespace {
+
+Json Interval(double low, double high) {
+  if (low <= 0 || high <= 0) return nullptr;
+  return Json::array({low, high});
+}
+
+Json TaskDocument(const v1::TaskStatus& task) {
+  Json outcomes = Json::object();
+  for (int i = v1::OUTCOME_OK; i <= v1::OUTCOME_CANCELLED; ++i) {
+    const std::string name = OutcomeName(static_cast<v1::Outcome>(i));
+    const auto it = task.outcomes().find(name);
+    outcomes[name] = it == task.outcomes().end() ? 0 : it->second;
+  }
+  const double seconds = task.best_ns() * 1e-9;
+  Json times = {{"build_ns", PositiveOrNull(task.times().build_ns())},
+                {"wait_ns", PositiveOrNull(task.times().wait_ns())},
+                {"verify_ns", PositiveOrNull(task.times().verify_ns())},
+                {"time_ns", PositiveOrNull(task.times().time_ns())},
+                {"record_ns", PositiveOrNull(task.times().record_ns())}};
+  return {
+      {"workload", task.workload()},
+      {"workload_key", task.workload_key()},
+      {"device_class", task.device_class()},
+      {"threads", task.policy().threads()},
+      {"cache", CacheStateName(task.policy().cache())},
+      {"state", JobStateName(task.state())},
+      {"reason", TextOrNull(task.reason())},
+      {"phase", TextOrNull(task.phase())},
+      {"budget_trials", PositiveOrNull(task.budget_trials())},
+      {"trials", task.trials()},
+      {"outcomes", outcomes},
+      {"reused", task.reused()},
+      {"default_ns", PositiveOrNull(task.default_ns())},
+      {"best_ns", PositiveOrNull(task.best_ns())},
+      {"confirmed", task.confirmed()},
+      {"speedup", PositiveOrNull(task.speedup())},
+      {"speedup_interval", Interval(task.speedup_low(), task.speedup_high())},
+      {"gflops", seconds > 0 ? PositiveOrNull(task.flops() / seconds / 1e9)
+                             : Json(nullptr)},
+      {"gbps", seconds > 0 ? PositiveOrNull(task.bytes() / seconds / 1e9)
+                           : Json(nullptr)},
+      {"peak_gflops", PositiveOrNull(task.peak_flops_per_s() / 1e9)},
+      {"peak_gbps", PositiveOrNull(task.bandwidth_bytes_per_s() / 1e9)},
+      {"schedule", TextOrNull(task.schedule())},
+      {"trials_per_s", PositiveOrNull(task.trials_per_s())},
+      {"remaining_ms", task.remaining_ms() < 0 ? Json(nullptr)
+                                               : Json(task.remaining_ms())},
+      {"trial_times_median", times},
+  };
+}
+
+}  // namespace
+
+Json PositiveOrNull(int64_t value) {
+  return value > 0 ? Json(value) : Json(nullptr);
+}
+
+Json PositiveOrNull(double value) {
+  return std::isfinite(value) && value > 0 ? Json(value) : Json(nullptr);
+}
+
+Json TextOrNull(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+Json DeviceDocument(const v1::DeviceStatus& device) {
+  const v1::DeviceInfo& info = device.info();
+  return {
+      {"id", info.device_id()},
+      {"device_class", info.device_class()},
+      {"target", info.target()},
+      {"state", device.state()},
+      {"state_since_ms", device.state_since_ms()},
+      {"last_seen_ms", device.last_seen_ms()},
+      {"health", TextOrNull(info.health())},
+      {"noise_floor", info.has_noise_floor() ? Json(info.noise_floor())
+                                             : Json(nullptr)},
+      {"simulated", info.simulated()},
+      {"cores", info.cores()},
+      {"cpu_list", TextOrNull(info.cpu_list())},
+      {"memory_bytes", PositiveOrNull(info.memory_bytes())},
+      {"l1_bytes", PositiveOrNull(info.l1_bytes())},
+      {"l2_bytes", PositiveOrNull(info.l2_bytes())},
+      {"l3_bytes", PositiveOrNull(info.l3_bytes())},
+      {"peak_gflops", PositiveOrNull(info.peak_flops_per_s() / 1e9)},
+      {"peak_gbps", PositiveOrNull(info.bandwidth_bytes_per_s() / 1e9)},
+      {"marketing_name", TextOrNull(info.marketing_name())},
+      {"agent", device.agent_id()},
+      {"agent_version", TextOrNull(device.agent_version())},
+      {"compiler_version", TextOrNull(device.compiler_version())},
+      {"sandbox", TextOrNull(device.sandbox())},
+      {"running", device.running()},
+      {"running_workload", TextOrNull(device.running_what())},
+  };
+}
+
+Json JobDocument(const v1::Job& job) {
+  Json tasks = Json::array();
+  for (const v1::TaskStatus& task : job.tasks()) {
+    tasks.push_back(TaskDocument(task));
+  }
+  return {
+      {"job", job.job_id()},
+      {"state", JobStateName(job.state())},
+      {"reason", TextOrNull(job.reason())},
+      {"name", TextOrNull(job.name())},
+      {"priority", job.priority()},
+      {"strategy", job.strategy()},
+      {"seed", job.seed()},
+      {"fresh", job.fresh()},
+      {"submitted_unix_ms", PositiveOrNull(job.submitted_unix_ms())},
+      {"ended_unix_ms", PositiveOrNull(job.ended_unix_ms())},
+      {"tasks", tasks},
+  };
+}
+
+Json BestDocument(const v1::BestAnswer& answer) {
+  return {
+      {"grade", answer.grade()},
+      {"workload", answer.workload()},
+      {"workload_key", answer.workload_key()},
+      {"device_class", TextOrNull(answer.device_class())},
+      {"target", TextOrNull(answer.target())},
+      {"threads", answer.policy().threads()},
+      {"cache", CacheStateName(answer.policy().cache())},
+      {"schedule", TextOrNull(answer.schedule().text())},
+      {"time_ns", PositiveOrNull(answer.time_ns())},
+      {"interval_ns",
+       answer.low_ns() > 0 && answer.high_ns() > 0
+           ? Json::array({answer.low_ns(), answer.high_ns()})
+           : Json(nullptr)},
+      {"samples", answer.samples()},
+      {"boards", answer.boards()},
+      {"default_ns", PositiveOrNull(answer.default_ns())},
+      {"age_s", answer.age_s() < 0 ? Json(nullptr) : Json(answer.age_s())},
+      {"compiler_version", TextOrNull(answer.compiler_version())},
+      {"binary_hash", TextOrNull(answer.binary_hash())},
+      {"differing_field", TextOrNull(answer.differing_field())},
+      {"reason", answer.reason()},
+  };
+}
+
+Json RecordDocument(const v1::Record& record) {
+  const v1::TrialResult& result = record.result();
+  const v1::TrialSpec& spec = result.spec();
+  Json blocks = Json::array();
+  for (const v1::Block& block : result.blocks()) {
+    blocks.push_back({{"calls", block.calls()},
+                      {"elapsed_ns", block.elapsed_ns()},
+                      {"throttled", block.throttled()}});
+  }
+  return {
+      {"trial", spec.trial_id()},
+      {"job", spec.job_id()},
+      {"kind", TrialKindName(spec.kind())},
+      {"schedule", spec.schedule().text()},
+      {"outcome", OutcomeName(result.outcome())},
+      {"detail", TextOrNull(result.detail())},
+      {"abandoned", result.abandoned()},
+      {"time_ns", PositiveOrNull(result.time_ns())},
+      {"blocks", blocks},
+      {"device", TextOrNull(result.device_id())},
+      {"device_class", spec.device_class()},
+      {"threads", spec.policy().threads()},
+      {"cache", CacheStateName(spec.policy().cache())},
+      {"attempt", result.attempt()},
+      {"build_ns", PositiveOrNull(result.phases().build_ns())},
+      {"wait_ns", PositiveOrNull(result.phases().wait_ns())},
+      {"verify_ns", PositiveOrNull(result.phases().verify_ns())},
+      {"timing_ns", PositiveOrNull(result.phases().time_ns())},
+      {"binary_hash", TextOrNull(result.binary_hash())},
+      {"compiler_version",
+       TextOrNull(result.environment().compiler_version())},
+      {"recorded_unix_ms", record.recorded_unix_ms()},
+  };
+}
+
+void PrintJson(const Json& document) {
+  // Text from elsewhere may hold bytes that are no UTF-8: replaced, not thrown.
+  std::cout << document.dump(2, ' ', false, Json::error_handler_t::replace)
+            << std::endl;
+}
+
+}  // namespace regatta::cli

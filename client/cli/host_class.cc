@@ -1,0 +1,21 @@
+#include "client/cli/host_class.h"
+
+#include <sched.h>
+
+#include "base/status_macros.h"
+#include "compiler/compile.h"
+
+namespace regatta::cli {
+
+absl::StatusOr<Host> DescribeHost() {
+  Host host;
+  ASSIGN_OR_RETURN(host.target, HostTarget());
+  cpu_set_t cpus;
+  if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0) {
+    host.cores = CPU_COUNT(&cpus);
+  }
+  host.device_class = CpuDeviceClass(host.target, host.cores);
+  return host;
+}
+
+}  // namespace regatta::cli

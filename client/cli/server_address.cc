@@ -1,0 +1,73 @@
+#include "client/cli/server_address.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+
+namespace regatta::cli {
+namespace {
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+absl::StatusOr<std::pair<std::string, int>> SplitHostPort(
+    std::string_view address) {
+  const size_t colon = address.rfind(':');
+  int port = -1;
+  if (colon == std::string_view::npos || colon == 0 ||
+      !absl::SimpleAtoi(ToAbsl(address.substr(colon + 1)), &port) || port < 0 ||
+      port > 65535) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", ToAbsl(address), "' is no address: wanted HOST:PORT with a port from 0 "
+        "to 65535"));
+  }
+  return std::pair(std::string(address.substr(0, colon)), port);
+}
+
+std::string DefaultStateDir() {
+  if (std::string state = Environment("XDG_STATE_HOME"); !state.empty()) {
+    return state + "/regatta";
+  }
+  if (std::string home = Environment("HOME"); !home.empty()) {
+    return home + "/.local/state/regatta";
+  }
+  return absl::StrCat("/var/tmp/regatta-", getuid());
+}
+
+std::string AddressFile(std::string_view state_dir) {
+  return absl::StrCat(ToAbsl(state_dir), "/address");
+}
+
+absl::StatusOr<ServerAddress> FindServer(std::string_view flag) {
+  ServerAddress found;
+  if (!flag.empty()) {
+    found = {std::string(flag), "--server"};
+  } else if (std::string env = Environment("REGATTA_SERVER"); !env.empty()) {
+    found = {env, "REGATTA_SERVER"};
+  } else {
+    const std::string file = AddressFile(DefaultStateDir());
+    std::ifstream in(file);
+    std::string line;
+    if (std::getline(in, line) && !line.empty()) {
+      found = {line, file};
+    } else {
+      found = {std::string(kDefaultServer), "the default"};
+    }
+  }
+  auto parts = SplitHostPort(found.address);
+  if (!parts.ok()) return Annotate(parts.status(), found.source);
+  return found;
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,169 @@
+#include "client/cli/server_client.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "regatta/v1/tuning_service.grpc.pb.h"
+
+namespace regatta::cli {
+namespace {
+
+constexpr auto kUnaryLimit = std::chrono::seconds(10);
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  arguments.SetMaxReceiveMessageSize(64 << 20);
+  // A proxy of the environment has no business between us and our server.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
+                                   arguments);
+}
+
+}  // namespace
+
+struct ServerClient::Impl {
+  explicit Impl(ServerAddress where)
+      : address(std::move(where)),
+        stub(v1::TuningService::NewStub(MakeChannel(address.address))) {}
+
+  absl::Status FromGrpc(const grpc::Status& status) const {
+    if (status.ok()) return absl::OkStatus();
+    const auto code = static_cast<absl::StatusCode>(status.error_code());
+    if (code == absl::StatusCode::kUnavailable ||
+        code == absl::StatusCode::kDeadlineExceeded) {
+      return absl::Status(
+          code, absl::StrCat("the server at ", address.address, " (from ",
+                             address.source, ") does not answer: ",
+                             status.error_message(),
+                             ". Start one with `regatta up`, or name another "
+                             "with --server HOST:PORT"));
+    }
+    return absl::Status(code, status.error_message());
+  }
+
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> Call(
+      grpc::Status (v1::TuningService::Stub::*method)(grpc::ClientContext*,
+                                                      const Request&,
+                                                      Response*),
+      const Request& request) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kUnaryLimit);
+    Response response;
+    RETURN_IF_ERROR(
+        FromGrpc((stub.get()->*method)(&context, request, &response)));
+    return response;
+  }
+
+  // One WatchJob stream, until it breaks or ends. Sets *ended.
+  grpc::Status WatchOnce(int64_t job_id, const std::atomic<bool>& stop,
+                         const std::function<bool(const v1::Job&)>& visit,
+                         SteadyTime* last_news) {
+    grpc::ClientContext context;
+    v1::GetJobRequest request;
+    request.set_job_id(job_id);
+    auto reader = stub->WatchJob(&context, request);
+    // Reading blocks; a second thread breaks it off when `stop` is set.
+    std::atomic<bool> finished = false;
+    std::thread canceller([&] {
+      while (!finished && !stop) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      }
+      if (stop) context.TryCancel();
+    });
+    v1::Job job;
+    bool enough = false;
+    while (!enough && reader->Read(&job)) {
+      *last_news = RealClock().Steady();
+      enough = !visit(job);
+    }
+    finished = true;
+    canceller.join();
+    if (!enough) return reader->Finish();
+    context.TryCancel();
+    reader->Finish();
+    return grpc::Status::OK;
+  }
+
+  ServerAddress address;
+  std::unique_ptr<v1::TuningService::Stub> stub;
+};
+
+ServerClient::ServerClient(ServerAddress address)
+    : impl_(std::make_unique<Impl>(std::move(address))) {}
+ServerClient::~ServerClient() = default;
+
+absl::StatusOr<v1::Job> ServerClient::SubmitJob(
+    const v1::SubmitJobRequest& request) {
+  return impl_->Call(&v1::TuningService::Stub::SubmitJob, request);
+}
+
+absl::StatusOr<v1::Job> ServerClient::GetJob(int64_t job_id) {
+  v1::GetJobRequest request;
+  request.set_job_id(job_id);
+  return impl_->Call(&v1::TuningService::Stub::GetJob, request);
+}
+
+absl::StatusOr<v1::ListJobsResponse> ServerClient::ListJobs() {
+  return impl_->Call(&v1::TuningService::Stub::ListJobs,
+                     v1::ListJobsRequest());
+}
+
+absl::StatusOr<v1::Job> ServerClient::CancelJob(int64_t job_id) {
+  v1::GetJobRequest request;
+  request.set_job_id(job_id);
+  return impl_->Call(&v1::TuningService::Stub::CancelJob, request);
+}
+
+absl::StatusOr<v1::BestAnswer> ServerClient::Best(
+    const v1::BestRequest& request) {
+  return impl_->Call(&v1::TuningService::Stub::Best, request);
+}
+
+absl::StatusOr<v1::ListDevicesResponse> ServerClient::ListDevices() {
+  return impl_->Call(&v1::TuningService::Stub::ListDevices,
+                     v1::ListDevicesRequest());
+}
+
+absl::Status ServerClient::ListRecords(
+    const v1::ListRecordsRequest& request,
+    const std::function<void(const v1::Record&)>& visit) {
+  grpc::ClientContext context;
+  auto reader = impl_->stub->ListRecords(&context, request);
+  v1::ListRecordsResponse page;
+  while (reader->Read(&page)) {
+    for (const v1::Record& record : page.records()) visit(record);
+  }
+  return impl_->FromGrpc(reader->Finish());
+}
+
+absl::Status ServerClient::WatchJob(
+    int64_t job_id, const std::atomic<bool>& stop, absl::Duration patience,
+    const std::function<bool(const v1::Job&)>& visit) {
+  SteadyTime last_news = RealClock().Steady();
+  while (true) {
+    const grpc::Status status =
+        impl_->WatchOnce(job_id, stop, visit, &last_news);
+    if (status.ok()) return absl::OkStatus();
+    if (stop) return absl::CancelledError("stopped watching");
+    if (status.error_code() != grpc::StatusCode::UNAVAILABLE ||
+        RealClock().Steady() - last_news > patience) {
+      return impl_->FromGrpc(status);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+}
+
+absl::StatusOr<std::unique_ptr<ServerClient>> ConnectServer(
+    std::string_view flag) {
+  ASSIGN_OR_RETURN(ServerAddress address, FindServer(flag));
+  return std::make_unique<ServerClient>(std::move(address));
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,48 @@
+#include "client/cli/command.h"
+#include "proto/outcome_names.h"
+
+namespace regatta::cli {
+
+void AddServerFlag(CLI::App* command, ServerFlags* flags) {
+  command->add_option(
+      "--server", flags->server,
+      "Address of the server, HOST:PORT. Default: $REGATTA_SERVER, else what "
+      "`regatta up` left in its state folder, else 127.0.0.1:7470");
+}
+
+void AddJsonFlag(CLI::App* command, bool* json) {
+  command->add_flag("--json", *json,
+                    "Print one JSON document on standard output, nothing else");
+}
+
+void AddWorkloadArgument(CLI::App* command, std::string* workload) {
+  command
+      ->add_option("workload", *workload,
+                   "What to compute: an operator call such as "
+                   "'matmul(m=512,n=512,k=512)' (see `regatta ops`) or a "
+                   "tensor expression with `where`")
+      ->required();
+}
+
+void AddPolicyFlags(CLI::App* command, PolicyFlags* flags) {
+  command
+      ->add_option("--threads", flags->threads,
+                   "Threads that the kernel uses (count)")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command
+      ->add_option("--cache", flags->cache,
+                   "Operands before each timed call: warm (as the previous "
+                   "call left them) or cold (evicted)")
+      ->check(CLI::IsMember({"warm", "cold"}))
+      ->capture_default_str();
+}
+
+v1::Policy PolicyFlags::ToProto() const {
+  v1::Policy policy;
+  policy.set_threads(threads);
+  policy.set_cache(*ParseCacheState(cache));
+  return policy;
+}
+
+}  // namespace regatta::cli
