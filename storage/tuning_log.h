@@ -67,6 +67,10 @@ struct WorkloadInfo {
 // one confirmed last by an interleaved comparison (published by PublishBest)
 // stands until another is published. Where none was ever published, the record
 // with the least time_ns, the default included; ties go to the earlier record.
+// A record that was abandoned or has no time is never the best. Nor is one,
+// published or not, whose binary (schedule and binary_hash) gave a wrong result
+// in any record of the key: the answer is then the last publication before it,
+// else the fastest that is left.
 struct BestKnown {
   BestKey key;
   StoredRecord record;        // of the best schedule
@@ -77,7 +81,9 @@ struct BestKnown {
   int64_t samples = 0;        // timed blocks behind it, over all records of the
                               // schedule
   int64_t boards = 0;         // distinct devices behind it
-  int64_t default_ns = 0;     // median over the default's records; 0: none
+  int64_t default_ns = 0;     // of the publication where it has one, so that it
+                              // agrees with speedup; else the median over the
+                              // key's default trials; 0: none
   double speedup = 0, speedup_low = 0, speedup_high = 0;  // 0: unknown
   int64_t since_unix_ms = 0;
 };
@@ -115,13 +121,15 @@ class TuningLog {
   // Stores the results and updates best-known, durably, in one transaction; one
   // status per result in order. A trial_id that is stored already is
   // kDuplicate and changes nothing. InvalidArgument names a malformed result
-  // (no trial_id, unknown workload, kept block without calls); nothing of the
-  // batch is stored then. ResourceExhausted when the disk is full: nothing is
+  // (no trial_id, unknown workload, no device class, threads or cache state, no
+  // outcome, kept block without calls); nothing of the batch is stored then. ResourceExhausted when the disk is full: nothing is
   // stored and the log stays readable.
   virtual absl::StatusOr<std::vector<AppendStatus>> Append(
       absl::Span<const v1::TrialResult> results, int64_t recorded_unix_ms) = 0;
 
-  // Stores a verdict and makes it the answer of its key.
+  // Stores a verdict and makes it the answer of its key. InvalidArgument: the
+  // verdict makes no sense, or its trial is of another key. NotFound: no such
+  // trial. FailedPrecondition: its record may not be the best (see BestKnown).
   virtual absl::Status Publish(const Publication& publication,
                                int64_t unix_ms) = 0;
 
@@ -178,7 +186,11 @@ class TuningLog {
 struct OpenOptions {
   bool create = true;
   // Only look: the file must exist; nothing is written, no migration runs.
+  // Not refused by others that only look, but by a process that may write.
   bool read_only = false;
+  // Who opens it, for the error that a second opener gets: "regatta-server at
+  // 127.0.0.1:4567". The process id is added.
+  std::string holder;
 };
 absl::StatusOr<std::unique_ptr<TuningLog>> OpenTuningLog(
     std::string_view location, const OpenOptions& options = {});

@@ -1,0 +1,212 @@
+#include "storage/sqlite/best_queries.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "storage/median_interval.h"
+#include "storage/sqlite/record_codec.h"
+#include "storage/sqlite/record_store.h"
+
+namespace regatta::sqlite {
+namespace {
+
+// Blocks and boards over all ok records of the best's schedule.
+absl::Status CountEvidence(Connection& db, int64_t cell, BestKnown& best) {
+  const v1::ScheduleText& schedule = best.record.result.spec().schedule();
+  ASSIGN_OR_RETURN(
+      Statement find,
+      db.Query("SELECT r.trial_id, x.bytes, r.body FROM record r "
+               "JOIN context x ON x.id = r.context_id WHERE r.cell_id = ? "
+               "AND r.schedule_hash = ? AND r.outcome = 1",
+               cell, ScheduleHash(schedule)));
+  std::set<std::string> boards;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool row, find.Step());
+    if (!row) break;
+    ASSIGN_OR_RETURN(const v1::TrialResult result,
+                     Decode(find.Bytes(0), find.Bytes(1), find.Bytes(2),
+                            std::nullopt));
+    if (!SameSchedule(result.spec().schedule(), schedule)) continue;
+    for (const v1::Block& block : result.blocks()) {
+      if (!block.throttled()) ++best.samples;
+    }
+    if (!result.device_id().empty()) boards.insert(result.device_id());
+  }
+  best.boards = static_cast<int64_t>(boards.size());
+  return absl::OkStatus();
+}
+
+// 0 when the default was never timed.
+absl::StatusOr<int64_t> DefaultMedian(Connection& db, int64_t cell) {
+  ASSIGN_OR_RETURN(
+      Statement find,
+      db.Query("SELECT time_ns FROM record WHERE cell_id = ? AND outcome = 1 "
+               "AND kind = 1 AND abandoned = 0 AND time_ns > 0",
+               cell));
+  std::vector<int64_t> times;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool row, find.Step());
+    if (!row) break;
+    times.push_back(find.Int(0));
+  }
+  return times.empty() ? 0 : Median(std::move(times));
+}
+
+void SetInterval(BestKnown& best) {
+  if (best.low_ns == 0) {
+    const auto interval =
+        TimeInterval(best.record.result)
+            .value_or(std::make_pair(best.time_ns, best.time_ns));
+    best.low_ns = std::min(interval.first, best.time_ns);
+    best.high_ns = std::max(interval.second, best.time_ns);
+  }
+}
+
+// REQUIRES: the cell has a best.
+absl::StatusOr<BestKnown> LoadBest(Connection& db, int64_t cell) {
+  BestKnown best;
+  {
+    ASSIGN_OR_RETURN(
+        Statement find,
+        db.Query(
+            "SELECT " REGATTA_RECORD_COLUMNS
+            ", w.key, c.device_class, c.threads, c.cache, r.time_ns, p.id, "
+            "p.time_ns, p.low_ns, p.high_ns, p.default_ns, p.speedup, "
+            "p.speedup_low, p.speedup_high, p.unix_ms "
+            "FROM best_known b CROSS JOIN " REGATTA_RECORD_TABLES
+            " LEFT JOIN publication p ON p.id = b.publication_id "
+            "WHERE b.cell_id = ? AND r.id = b.record_id",
+            cell));
+    ASSIGN_OR_RETURN(const bool row, find.Step());
+    if (!row) {
+      return absl::DataLossError(
+          "a best-known row points to a record that is missing");
+    }
+    ASSIGN_OR_RETURN(best.record, ReadRecord(find, 0));
+    int i = kRecordColumns;
+    best.key.workload_key = find.Text(i++);
+    best.key.device_class = find.Text(i++);
+    best.key.threads = static_cast<int>(find.Int(i++));
+    best.key.cache = static_cast<v1::CacheState>(find.Int(i++));
+    best.time_ns = find.Int(i++);
+    best.since_unix_ms = best.record.recorded_unix_ms;
+    best.confirmed = !find.IsNull(i++);
+    if (best.confirmed) {
+      best.time_ns = find.Int(i++);
+      best.low_ns = find.Int(i++);
+      best.high_ns = find.Int(i++);
+      best.default_ns = find.Int(i++);
+      best.speedup = find.Real(i++);
+      best.speedup_low = find.Real(i++);
+      best.speedup_high = find.Real(i++);
+      best.since_unix_ms = find.Int(i++);
+    }
+  }
+  SetInterval(best);
+  RETURN_IF_ERROR(CountEvidence(db, cell, best));
+  if (best.default_ns == 0) {
+    ASSIGN_OR_RETURN(best.default_ns, DefaultMedian(db, cell));
+  }
+  return best;
+}
+
+// Root of the summed squares of the log2 ratios. REQUIRES: equal sizes.
+double Distance(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double ratio = std::log2(static_cast<double>(a[i])) -
+                         std::log2(static_cast<double>(b[i]));
+    sum += ratio * ratio;
+  }
+  return std::sqrt(sum);
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<BestKnown>> FindBest(Connection& db,
+                                                  const BestKey& key) {
+  int64_t cell = 0;
+  {
+    ASSIGN_OR_RETURN(
+        Statement find,
+        db.Query("SELECT b.cell_id FROM workload w "
+                 "JOIN cell c ON c.workload_id = w.id "
+                 "JOIN best_known b ON b.cell_id = c.id WHERE w.key = ? "
+                 "AND c.device_class = ? AND c.threads = ? AND c.cache = ?",
+                 key.workload_key, key.device_class, key.threads,
+                 static_cast<int>(key.cache)));
+    ASSIGN_OR_RETURN(const bool row, find.Step());
+    if (!row) return std::optional<BestKnown>();
+    cell = find.Int(0);
+  }
+  ASSIGN_OR_RETURN(BestKnown best, LoadBest(db, cell));
+  return std::optional<BestKnown>(std::move(best));
+}
+
+absl::StatusOr<std::vector<BestKnown>> FindBestOfWorkload(
+    Connection& db, std::string_view workload_key) {
+  std::vector<int64_t> cells;
+  {
+    ASSIGN_OR_RETURN(
+        Statement find,
+        db.Query("SELECT b.cell_id FROM workload w "
+                 "JOIN cell c ON c.workload_id = w.id "
+                 "JOIN best_known b ON b.cell_id = c.id WHERE w.key = ? "
+                 "ORDER BY c.device_class, c.threads, c.cache",
+                 workload_key));
+    while (true) {
+      ASSIGN_OR_RETURN(const bool row, find.Step());
+      if (!row) break;
+      cells.push_back(find.Int(0));
+    }
+  }
+  std::vector<BestKnown> all;
+  for (const int64_t cell : cells) {
+    ASSIGN_OR_RETURN(BestKnown best, LoadBest(db, cell));
+    all.push_back(std::move(best));
+  }
+  return all;
+}
+
+absl::StatusOr<std::vector<BestKnown>> FindBestOfNeighbours(
+    Connection& db, const WorkloadInfo& workload, const BestKey& key,
+    int limit) {
+  // Distance, then the workload that was known first.
+  std::vector<std::tuple<double, int64_t, int64_t>> near;
+  {
+    ASSIGN_OR_RETURN(
+        Statement find,
+        db.Query("SELECT w.id, w.extents, b.cell_id FROM workload w "
+                 "JOIN cell c ON c.workload_id = w.id "
+                 "JOIN best_known b ON b.cell_id = c.id "
+                 "WHERE w.structure = ? AND w.key <> ? "
+                 "AND c.device_class = ? AND c.threads = ? AND c.cache = ?",
+                 workload.structure, workload.key, key.device_class,
+                 key.threads, static_cast<int>(key.cache)));
+    while (true) {
+      ASSIGN_OR_RETURN(const bool row, find.Step());
+      if (!row) break;
+      ASSIGN_OR_RETURN(const std::vector<int64_t> extents,
+                       DecodeExtents(find.Bytes(1)));
+      if (extents.size() != workload.extents.size()) continue;
+      near.emplace_back(Distance(workload.extents, extents), find.Int(0),
+                        find.Int(2));
+    }
+  }
+  const size_t kept = std::min(near.size(), static_cast<size_t>(
+                                                std::max(limit, 0)));
+  std::partial_sort(near.begin(), near.begin() + kept, near.end());
+  std::vector<BestKnown> all;
+  for (size_t i = 0; i < kept; ++i) {
+    ASSIGN_OR_RETURN(BestKnown best, LoadBest(db, std::get<2>(near[i])));
+    all.push_back(std::move(best));
+  }
+  return all;
+}
+
+}  // namespace regatta::sqlite

@@ -1,0 +1,26 @@
+// Best-known answers with their evidence. Each runs inside one read
+// transaction.
+#ifndef REGATTA_STORAGE_SQLITE_BEST_QUERIES_H_
+#define REGATTA_STORAGE_SQLITE_BEST_QUERIES_H_
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "storage/sqlite/connection.h"
+#include "storage/tuning_log.h"
+
+namespace regatta::sqlite {
+
+absl::StatusOr<std::optional<BestKnown>> FindBest(Connection& db,
+                                                  const BestKey& key);
+absl::StatusOr<std::vector<BestKnown>> FindBestOfWorkload(
+    Connection& db, std::string_view workload_key);
+absl::StatusOr<std::vector<BestKnown>> FindBestOfNeighbours(
+    Connection& db, const WorkloadInfo& workload, const BestKey& key,
+    int limit);
+
+}  // namespace regatta::sqlite
+
+#endif  // REGATTA_STORAGE_SQLITE_BEST_QUERIES_H_

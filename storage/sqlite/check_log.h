@@ -1,0 +1,26 @@
+// The check of an existing log before it is used.
+#ifndef REGATTA_STORAGE_SQLITE_CHECK_LOG_H_
+#define REGATTA_STORAGE_SQLITE_CHECK_LOG_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "storage/sqlite/connection.h"
+
+namespace regatta::sqlite {
+
+// Files up to this size are checked page by page; of larger ones every table
+// but the records', and a sample of those.
+inline constexpr int64_t kFullCheckBytes = int64_t{64} << 20;
+
+// Returns the version of the log that `db` reads, without writing.
+// FailedPrecondition: it is newer than `newest` (names both), or a database of
+// another program. DataLoss: it is corrupt, and what was found.
+absl::StatusOr<int64_t> CheckLog(Connection& db, const std::string& path,
+                                 int64_t newest,
+                                 int64_t full_check_bytes = kFullCheckBytes);
+
+}  // namespace regatta::sqlite
+
+#endif  // REGATTA_STORAGE_SQLITE_CHECK_LOG_H_

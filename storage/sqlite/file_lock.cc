@@ -1,0 +1,119 @@
+#include "storage/sqlite/file_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "storage/sqlite/sqlite_status.h"
+
+namespace regatta::sqlite {
+namespace {
+
+constexpr size_t kMaxNoteBytes = 400;
+
+int Flock(int fd, int operation) {
+  int result;
+  do {
+    result = flock(fd, operation);
+  } while (result != 0 && errno == EINTR);
+  return result;
+}
+
+// The file behind `fd` is still the one at `path`: it may have been removed by
+// its holder between our opening and locking it.
+bool IsStillThere(int fd, const std::string& path) {
+  struct stat ours = {}, theirs = {};
+  return fstat(fd, &ours) == 0 && stat(path.c_str(), &theirs) == 0 &&
+         ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
+std::string ReadNote(int fd) {
+  char note[kMaxNoteBytes];
+  const ssize_t size = pread(fd, note, sizeof(note), 0);
+  std::string text(note, std::max<ssize_t>(size, 0));
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  }
+  return text;
+}
+
+absl::Status Held(int fd, const std::string& log_path) {
+  // A shared lock can be had beside readers, but not beside a writer.
+  const bool readers = Flock(fd, LOCK_SH | LOCK_NB) == 0;
+  std::string who = "processes that read it; wait until they are done";
+  if (!readers) {
+    who = ReadNote(fd);
+    if (who.empty()) who = "another process";
+    absl::StrAppend(&who, "; ask that one, or stop it first");
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(log_path, ": the tuning log is held by ", who));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Exclusive(
+    const std::string& log_path, const std::string& holder) {
+  const std::string path = absl::StrCat(log_path, ".lock");
+  while (true) {
+    int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    const bool made = fd >= 0;
+    if (fd < 0 && errno == EEXIST) fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) continue;  // removed in between
+    if (fd < 0) return SystemStatus(errno, "create or open", path);
+    std::unique_ptr<FileLock> lock(new FileLock(fd, path, true, made));
+    if (Flock(fd, LOCK_EX | LOCK_NB) != 0) {
+      lock->exclusive_ = false;  // the note in it is not ours
+      if (errno != EWOULDBLOCK) return SystemStatus(errno, "lock", path);
+      return Held(fd, log_path);
+    }
+    if (!IsStillThere(fd, path)) continue;
+    const std::string note =
+        absl::StrCat("process ", getpid(),
+                     holder.empty() ? "" : absl::StrCat(" (", holder, ")"))
+            .substr(0, kMaxNoteBytes);
+    // Only a courtesy to whoever comes second: a full disk is no reason to
+    // refuse here.
+    if (ftruncate(fd, 0) != 0 ||
+        pwrite(fd, note.data(), note.size(), 0) < 0) {
+    }
+    return lock;
+  }
+}
+
+absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Shared(
+    const std::string& log_path) {
+  const std::string path = absl::StrCat(log_path, ".lock");
+  while (true) {
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno != ENOENT) return SystemStatus(errno, "open", path);
+    std::unique_ptr<FileLock> lock(new FileLock(fd, path, false, false));
+    if (fd < 0) return lock;
+    if (Flock(fd, LOCK_SH | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK) return SystemStatus(errno, "lock", path);
+      return Held(fd, log_path);
+    }
+    if (IsStillThere(fd, path)) return lock;
+  }
+}
+
+FileLock::~FileLock() {
+  if (fd_ < 0) return;
+  // Nobody holds it any more: the note goes first.
+  if (exclusive_ && ftruncate(fd_, 0) != 0) {
+  }
+  close(fd_);
+}
+
+void FileLock::Discard() {
+  if (made_) unlink(path_.c_str());
+}
+
+}  // namespace regatta::sqlite

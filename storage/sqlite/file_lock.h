@@ -1,0 +1,47 @@
+// The lock that keeps a tuning log to one process: flock(2) on "PATH.lock".
+//
+// The kernel frees it when the process ends, however it ends. The file holds
+// the writer's process id and note, for the message of whoever comes second; it
+// means nothing without the lock, and stays behind.
+#ifndef REGATTA_STORAGE_SQLITE_FILE_LOCK_H_
+#define REGATTA_STORAGE_SQLITE_FILE_LOCK_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace regatta::sqlite {
+
+class FileLock {
+ public:
+  // For the one process that writes. `holder` says who that is, for people.
+  // FailedPrecondition names who holds the lock.
+  static absl::StatusOr<std::unique_ptr<FileLock>> Exclusive(
+      const std::string& log_path, const std::string& holder);
+
+  // For those that only look; they do not exclude one another. Makes no file:
+  // without one no process ever wrote here, and there is nothing to lock.
+  static absl::StatusOr<std::unique_ptr<FileLock>> Shared(
+      const std::string& log_path);
+
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+  // The log was not opened after all: removes the file when it was made here.
+  void Discard();
+
+ private:
+  FileLock(int fd, std::string path, bool exclusive, bool made)
+      : fd_(fd), path_(std::move(path)), exclusive_(exclusive), made_(made) {}
+
+  int fd_;  // -1: nothing to lock
+  std::string path_;
+  bool exclusive_;
+  bool made_;
+};
+
+}  // namespace regatta::sqlite
+
+#endif  // REGATTA_STORAGE_SQLITE_FILE_LOCK_H_

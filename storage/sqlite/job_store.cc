@@ -1,0 +1,101 @@
+#include "storage/sqlite/job_store.h"
+
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+
+namespace regatta::sqlite {
+namespace {
+
+absl::Status NoSuchJob(int64_t job_id) {
+  return absl::NotFoundError(absl::StrCat("no job ", job_id));
+}
+
+// Columns id, request, status, checkpoint.
+absl::StatusOr<TuningLog::StoredJob> ReadJob(const Statement& row) {
+  TuningLog::StoredJob stored;
+  if (!stored.request.ParseFromString(row.Text(1)) ||
+      !stored.job.ParseFromString(row.Text(2))) {
+    return absl::DataLossError(absl::StrCat(
+        "job ", row.Int(0), " cannot be read: its bytes are damaged"));
+  }
+  stored.job.set_job_id(row.Int(0));
+  stored.checkpoint = row.Text(3);
+  return stored;
+}
+
+}  // namespace
+
+absl::StatusOr<int64_t> CreateJob(Connection& db,
+                                  const v1::SubmitJobRequest& request,
+                                  int64_t unix_ms) {
+  std::optional<std::string> request_id;
+  if (!request.request_id().empty()) {
+    request_id = request.request_id();
+    ASSIGN_OR_RETURN(
+        Statement find,
+        db.Query("SELECT id FROM job WHERE request_id = ?", *request_id));
+    ASSIGN_OR_RETURN(const bool row, find.Step());
+    if (row) return find.Int(0);
+  }
+  RETURN_IF_ERROR(db.Run(
+      "INSERT INTO job(request_id, created_unix_ms, request) VALUES (?, ?, ?)",
+      request_id, unix_ms, Blob{request.SerializeAsString()}));
+  return db.LastInsertId();
+}
+
+absl::Status SaveJob(Connection& db, const v1::Job& job,
+                     std::string_view checkpoint) {
+  RETURN_IF_ERROR(
+      db.Run("UPDATE job SET status = ?, checkpoint = ? WHERE id = ?",
+             Blob{job.SerializeAsString()}, Blob{checkpoint}, job.job_id()));
+  return db.Changes() > 0 ? absl::OkStatus() : NoSuchJob(job.job_id());
+}
+
+absl::StatusOr<TuningLog::StoredJob> GetJob(Connection& db, int64_t job_id) {
+  ASSIGN_OR_RETURN(
+      Statement get,
+      db.Query("SELECT id, request, status, checkpoint FROM job WHERE id = ?",
+               job_id));
+  ASSIGN_OR_RETURN(const bool row, get.Step());
+  if (!row) return NoSuchJob(job_id);
+  return ReadJob(get);
+}
+
+absl::StatusOr<std::vector<TuningLog::StoredJob>> ListJobs(Connection& db) {
+  ASSIGN_OR_RETURN(Statement list,
+                   db.Query("SELECT id, request, status, checkpoint FROM job "
+                            "ORDER BY id DESC"));
+  std::vector<TuningLog::StoredJob> jobs;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool row, list.Step());
+    if (!row) return jobs;
+    ASSIGN_OR_RETURN(TuningLog::StoredJob job, ReadJob(list));
+    jobs.push_back(std::move(job));
+  }
+}
+
+absl::StatusOr<int64_t> ReserveOrdinals(Connection& db, int64_t job_id,
+                                        int task, int64_t count) {
+  // Keeps the sum far from overflow.
+  constexpr int64_t kMost = int64_t{1} << 40;
+  if (count < 1 || count > kMost) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot reserve ", count, " ordinals; 1 to ", kMost));
+  }
+  ASSIGN_OR_RETURN(
+      Statement reserve,
+      db.Query("INSERT INTO ordinal(job_id, task, next) VALUES (?1, ?2, ?3) "
+               "ON CONFLICT(job_id, task) DO UPDATE SET next = next + ?3 "
+               "RETURNING next - ?3",
+               job_id, task, count));
+  ASSIGN_OR_RETURN(const bool row, reserve.Step());
+  CHECK(row) << "an upsert returned no row";
+  return reserve.Int(0);
+}
+
+}  // namespace regatta::sqlite

@@ -1,0 +1,31 @@
+// The tables job and ordinal.
+//
+// Functions that write run inside the writer's transaction.
+#ifndef REGATTA_STORAGE_SQLITE_JOB_STORE_H_
+#define REGATTA_STORAGE_SQLITE_JOB_STORE_H_
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "storage/sqlite/connection.h"
+#include "storage/tuning_log.h"
+
+namespace regatta::sqlite {
+
+absl::StatusOr<int64_t> CreateJob(Connection& db,
+                                  const v1::SubmitJobRequest& request,
+                                  int64_t unix_ms);
+absl::Status SaveJob(Connection& db, const v1::Job& job,
+                     std::string_view checkpoint);
+absl::StatusOr<TuningLog::StoredJob> GetJob(Connection& db, int64_t job_id);
+absl::StatusOr<std::vector<TuningLog::StoredJob>> ListJobs(Connection& db);
+
+absl::StatusOr<int64_t> ReserveOrdinals(Connection& db, int64_t job_id,
+                                        int task, int64_t count);
+
+}  // namespace regatta::sqlite
+
+#endif  // REGATTA_STORAGE_SQLITE_JOB_STORE_H_

@@ -1,0 +1,165 @@
+// Everything between a path and a log that may be used, in order.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "storage/sqlite/check_log.h"
+#include "storage/sqlite/log_file.h"
+#include "storage/sqlite/migrations.h"
+#include "storage/sqlite/sqlite_status.h"
+#include "storage/sqlite/sqlite_tuning_log.h"
+
+namespace regatta::sqlite {
+namespace {
+
+absl::Status SyncPath(const std::string& path, int flags) {
+  const int fd = open(path.c_str(), flags | O_CLOEXEC);
+  if (fd < 0) return SystemStatus(errno, "open", path);
+  const int result = fsync(fd);
+  const int error = errno;
+  close(fd);
+  return result == 0 ? absl::OkStatus() : SystemStatus(error, "sync", path);
+}
+
+absl::Status BuildNew(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Connection> db,
+                   Connection::Open(path, Connection::Mode::kCreate));
+  RETURN_IF_ERROR(Migrate(*db, Migrations()));
+  ASSIGN_OR_RETURN(Statement mode, db->Query("PRAGMA journal_mode = WAL"));
+  ASSIGN_OR_RETURN(const bool row, mode.Step());
+  if (!row || mode.Bytes(0) != "wal") {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, ": this file system does not support SQLite's write-ahead log; "
+              "put the tuning log on a local disk"));
+  }
+  return absl::OkStatus();
+}
+
+// Makes the log under another name and renames it, so that no crash leaves half
+// a log.
+absl::Status CreateLog(const std::string& path) {
+  const std::string fresh = absl::StrCat(path, ".new");
+  const auto remove_files = [&fresh] {
+    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
+      unlink(absl::StrCat(fresh, suffix).c_str());
+    }
+  };
+  remove_files();  // of an earlier try; the lock is ours
+  const absl::Cleanup cleanup = remove_files;
+  RETURN_IF_ERROR(Annotate(BuildNew(fresh), "creating the tuning log"));
+  struct stat info = {};
+  if (stat(path.c_str(), &info) == 0 &&
+      chmod(fresh.c_str(), info.st_mode & 0777) != 0) {
+    return SystemStatus(errno, "set the mode of", fresh);
+  }
+  RETURN_IF_ERROR(SyncPath(fresh, O_RDONLY));
+  if (rename(fresh.c_str(), path.c_str()) != 0) {
+    return SystemStatus(errno, "create", path);
+  }
+  return SyncPath(std::filesystem::path(path).parent_path().string(),
+                  O_RDONLY | O_DIRECTORY);
+}
+
+// How to look at the file without changing it. Without a write-ahead log it
+// holds everything, and as we have the lock nobody changes it.
+Connection::Mode LookingMode(const LogFile& file) {
+  return file.has_wal ? Connection::Mode::kReadOnly
+                      : Connection::Mode::kImmutable;
+}
+
+absl::StatusOr<int64_t> CheckVersion(const std::string& path,
+                                     const LogFile& file) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Connection> db,
+                   Connection::Open(path, LookingMode(file)));
+  return CheckLog(*db, path, static_cast<int64_t>(Migrations().size()));
+}
+
+absl::StatusOr<std::string> ReadLogId(Connection& db) {
+  ASSIGN_OR_RETURN(
+      Statement get,
+      db.Query("SELECT value FROM meta WHERE name = 'log_id'"));
+  ASSIGN_OR_RETURN(const bool row, get.Step());
+  if (!row) return absl::DataLossError("the tuning log has no log_id");
+  return get.Text(0);
+}
+
+absl::StatusOr<std::unique_ptr<Connection>> OpenWriter(
+    const std::string& path) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Connection> db,
+                   Connection::Open(path, Connection::Mode::kReadWrite));
+  {
+    ASSIGN_OR_RETURN(Statement mode, db->Query("PRAGMA journal_mode = WAL"));
+    ASSIGN_OR_RETURN(const bool row, mode.Step());
+    if (!row || mode.Bytes(0) != "wal") {
+      return absl::FailedPreconditionError(absl::StrCat(
+          path, ": SQLite's write-ahead log cannot be used here"));
+    }
+  }
+  RETURN_IF_ERROR(Migrate(*db, Migrations()));
+  return db;
+}
+
+absl::Status NoLog(const std::string& path) {
+  return absl::NotFoundError(absl::StrCat(path, ": no such tuning log"));
+}
+
+absl::StatusOr<std::unique_ptr<TuningLog>> OpenToLook(const std::string& path) {
+  ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, FileLock::Shared(path));
+  ASSIGN_OR_RETURN(const LogFile file, LookAtLogFile(path));
+  if (!file.exists) return NoLog(path);
+  ASSIGN_OR_RETURN(const int64_t version, CheckVersion(path, file));
+  if (version < static_cast<int64_t>(Migrations().size())) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, ": the tuning log has version ", version, ", older than ",
+        Migrations().size(), "; start a server on it once, which migrates it"));
+  }
+  std::string log_id;
+  {
+    ASSIGN_OR_RETURN(const std::unique_ptr<Connection> db,
+                     Connection::Open(path, LookingMode(file)));
+    ASSIGN_OR_RETURN(log_id, ReadLogId(*db));
+  }
+  return std::make_unique<SqliteTuningLog>(path, std::move(log_id),
+                                           std::move(lock), nullptr,
+                                           LookingMode(file));
+}
+
+absl::StatusOr<std::unique_ptr<TuningLog>> OpenToWrite(
+    const std::string& path, const OpenOptions& options) {
+  ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock,
+                   FileLock::Exclusive(path, options.holder));
+  absl::Cleanup discard = [&lock] { lock->Discard(); };
+  ASSIGN_OR_RETURN(const LogFile file, LookAtLogFile(path));
+  if (file.exists) {
+    RETURN_IF_ERROR(CheckVersion(path, file).status());
+  } else {
+    if (!options.create) return NoLog(path);
+    RETURN_IF_ERROR(CreateLog(path));
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<Connection> writer, OpenWriter(path));
+  ASSIGN_OR_RETURN(std::string log_id, ReadLogId(*writer));
+  std::move(discard).Cancel();
+  return std::make_unique<SqliteTuningLog>(
+      path, std::move(log_id), std::move(lock), std::move(writer),
+      Connection::Mode::kReadOnly);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TuningLog>> OpenSqliteLog(
+    const std::string& path, const OpenOptions& options) {
+  ASSIGN_OR_RETURN(const std::string resolved,
+                   ResolveLogPath(path, !options.read_only));
+  return options.read_only ? OpenToLook(resolved)
+                           : OpenToWrite(resolved, options);
+}
+
+}  // namespace regatta::sqlite

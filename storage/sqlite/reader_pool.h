@@ -1,0 +1,60 @@
+// A few read-only connections, lent to one thread at a time. None of them ever
+// checkpoints.
+//
+// Thread safety: all methods may be called from any thread.
+#ifndef REGATTA_STORAGE_SQLITE_READER_POOL_H_
+#define REGATTA_STORAGE_SQLITE_READER_POOL_H_
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "storage/sqlite/connection.h"
+
+namespace regatta::sqlite {
+
+class ReaderPool {
+ public:
+  static constexpr int kMaxConnections = 4;
+
+  // A connection on loan; goes back when destroyed.
+  class Loan {
+   public:
+    Loan(ReaderPool* pool, std::unique_ptr<Connection> db)
+        : pool_(pool), db_(std::move(db)) {}
+    Loan(Loan&&) = default;
+    Loan& operator=(Loan&&) = delete;
+    ~Loan() {
+      if (db_ != nullptr) pool_->Return(std::move(db_));
+    }
+    Connection& operator*() const { return *db_; }
+    Connection* operator->() const { return db_.get(); }
+
+   private:
+    ReaderPool* pool_;
+    std::unique_ptr<Connection> db_;
+  };
+
+  ReaderPool(std::string path, Connection::Mode mode)
+      : path_(std::move(path)), mode_(mode) {}
+
+  // Waits while all are lent. A thread must not hold two.
+  absl::StatusOr<Loan> Borrow();
+
+ private:
+  void Return(std::unique_ptr<Connection> db);
+
+  const std::string path_;
+  const Connection::Mode mode_;
+  std::mutex mutex_;
+  std::condition_variable returned_;
+  std::vector<std::unique_ptr<Connection>> idle_;
+  int lent_ = 0;
+};
+
+}  // namespace regatta::sqlite
+
+#endif  // REGATTA_STORAGE_SQLITE_READER_POOL_H_

@@ -1,0 +1,146 @@
+#include "storage/sqlite/record_codec.h"
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/digest.h"
+#include "storage/validate.h"
+
+namespace regatta::sqlite {
+namespace {
+
+constexpr size_t kHashBytes = 32;
+
+std::string Sha256(std::string_view bytes) {
+  return absl::HexStringToBytes(Sha256Hex(bytes));
+}
+
+// The 32 bytes of lower-case SHA-256 hex; nothing for any other text, which
+// then stays as it is.
+std::optional<std::string> HashBytes(const std::string& hex) {
+  if (hex.size() != 2 * kHashBytes) return std::nullopt;
+  if (hex.find_first_not_of("0123456789abcdef") != std::string::npos) {
+    return std::nullopt;
+  }
+  return absl::HexStringToBytes(hex);
+}
+
+// Moves what records share from `rest`, so that each field stands in one of the
+// two.
+v1::TrialResult TakeContext(v1::TrialResult& rest) {
+  v1::TrialResult context;
+  if (rest.has_spec()) {
+    v1::TrialSpec& from = *rest.mutable_spec();
+    v1::TrialSpec& to = *context.mutable_spec();
+    to.set_allocated_workload(from.release_workload());
+    to.set_allocated_workload_key(from.release_workload_key());
+    to.set_allocated_device_class(from.release_device_class());
+    to.set_allocated_target(from.release_target());
+    to.set_allocated_compiler_version(from.release_compiler_version());
+    to.set_allocated_policy(from.release_policy());
+    if (from.has_schedule()) {
+      v1::ScheduleText& schedule = *from.mutable_schedule();
+      to.mutable_schedule()->set_allocated_space(schedule.release_space());
+      to.mutable_schedule()->set_space_version(schedule.space_version());
+      schedule.clear_space_version();
+    }
+  }
+  if (rest.has_environment()) {
+    v1::Environment& to = *context.mutable_environment();
+    to = std::move(*rest.mutable_environment());
+    // The readings are of this one trial.
+    rest.clear_environment();
+    if (to.sensors_size() > 0) {
+      rest.mutable_environment()->mutable_sensors()->Swap(to.mutable_sensors());
+    }
+  }
+  context.set_allocated_device_id(rest.release_device_id());
+  context.set_allocated_device_class(rest.release_device_class());
+  context.set_allocated_boot_id(rest.release_boot_id());
+  context.set_allocated_provenance(rest.release_provenance());
+  return context;
+}
+
+}  // namespace
+
+int64_t ScheduleHash(const v1::ScheduleText& schedule) {
+  const std::string digest =
+      Sha256(absl::StrCat(schedule.space().size(), ":", schedule.space(), ":",
+                          schedule.space_version(), ":", schedule.text()));
+  uint64_t hash = 0;
+  for (int i = 0; i < 8; ++i) {
+    hash = hash << 8 | static_cast<unsigned char>(digest[i]);
+  }
+  return static_cast<int64_t>(hash);
+}
+
+bool SameSchedule(const v1::ScheduleText& a, const v1::ScheduleText& b) {
+  return a.space() == b.space() && a.space_version() == b.space_version() &&
+         a.text() == b.text();
+}
+
+EncodedRecord Encode(const v1::TrialResult& result) {
+  EncodedRecord record;
+  record.key = KeyOf(result);
+  record.trial_id = result.spec().trial_id();
+  record.job_id = result.spec().job_id();
+  record.outcome = result.outcome();
+  record.kind = result.spec().kind();
+  record.abandoned = result.abandoned();
+  record.eligible = IsEligible(result);
+  record.time_ns = result.time_ns();
+  record.schedule_hash = ScheduleHash(result.spec().schedule());
+  record.binary_hash = HashBytes(result.binary_hash());
+
+  v1::TrialResult rest = result;
+  record.context = TakeContext(rest).SerializeAsString();
+  record.context_digest = Sha256(record.context);
+  rest.mutable_spec()->clear_trial_id();
+  if (record.binary_hash.has_value()) rest.clear_binary_hash();
+  record.body = rest.SerializeAsString();
+  return record;
+}
+
+absl::StatusOr<v1::TrialResult> Decode(
+    std::string_view trial_id, std::string_view context, std::string_view body,
+    std::optional<std::string_view> binary_hash) {
+  v1::TrialResult result;
+  std::string bytes;
+  bytes.reserve(context.size() + body.size());
+  bytes.append(context).append(body);
+  if (!result.ParseFromString(bytes)) {
+    return absl::DataLossError(
+        absl::StrCat("the record of trial ", std::string(trial_id),
+                     " cannot be read: its bytes are damaged"));
+  }
+  result.mutable_spec()->set_trial_id(std::string(trial_id));
+  if (binary_hash.has_value()) {
+    result.set_binary_hash(absl::BytesToHexString(
+        absl::string_view(binary_hash->data(), binary_hash->size())));
+  }
+  return result;
+}
+
+std::string EncodeExtents(const std::vector<int64_t>& extents) {
+  return absl::StrJoin(extents, ",");
+}
+
+absl::StatusOr<std::vector<int64_t>> DecodeExtents(std::string_view text) {
+  std::vector<int64_t> extents;
+  if (text.empty()) return extents;
+  for (const auto part :
+       absl::StrSplit(absl::string_view(text.data(), text.size()), ',')) {
+    int64_t extent = 0;
+    if (!absl::SimpleAtoi(part, &extent) || extent < 1) {
+      return absl::DataLossError(absl::StrCat(
+          "the extents of a workload cannot be read: \"", std::string(text),
+          "\""));
+    }
+    extents.push_back(extent);
+  }
+  return extents;
+}
+
+}  // namespace regatta::sqlite

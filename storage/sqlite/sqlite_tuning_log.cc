@@ -1,0 +1,195 @@
+#include "storage/sqlite/sqlite_tuning_log.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "storage/sqlite/best_known.h"
+#include "storage/sqlite/best_queries.h"
+#include "storage/sqlite/job_store.h"
+#include "storage/sqlite/record_store.h"
+#include "storage/validate.h"
+
+namespace regatta::sqlite {
+namespace {
+
+// Records that are read at a time, and held in memory, by ForEachRecord.
+constexpr size_t kPageRecords = 256;
+
+// Moves the value out, or says why there is none.
+template <typename T>
+absl::Status Take(absl::StatusOr<T> from, T& to) {
+  if (!from.ok()) return from.status();
+  to = *std::move(from);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+SqliteTuningLog::SqliteTuningLog(std::string path, std::string log_id,
+                                 std::unique_ptr<FileLock> lock,
+                                 std::unique_ptr<Connection> writer,
+                                 Connection::Mode reader_mode)
+    : path_(std::move(path)),
+      log_id_(std::move(log_id)),
+      lock_(std::move(lock)),
+      writer_(writer == nullptr
+                  ? nullptr
+                  : std::make_unique<GroupWriter>(std::move(writer))),
+      readers_(path_, reader_mode) {}
+
+absl::Status SqliteTuningLog::Write(
+    const std::function<absl::Status(Connection&)>& operation) {
+  if (writer_ == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path_, ": the tuning log was opened to be read only"));
+  }
+  return writer_->Write(operation);
+}
+
+absl::Status SqliteTuningLog::PutWorkload(const WorkloadInfo& workload) {
+  RETURN_IF_ERROR(ValidateWorkload(workload));
+  return Write(
+      [&](Connection& db) { return sqlite::PutWorkload(db, workload); });
+}
+
+absl::StatusOr<std::vector<AppendStatus>> SqliteTuningLog::Append(
+    absl::Span<const v1::TrialResult> results, int64_t recorded_unix_ms) {
+  // On the caller's thread, so that the writer only writes.
+  std::vector<EncodedRecord> records;
+  records.reserve(results.size());
+  for (const v1::TrialResult& result : results) {
+    RETURN_IF_ERROR(ValidateResult(result));
+    records.push_back(Encode(result));
+  }
+  std::vector<AppendStatus> statuses;
+  RETURN_IF_ERROR(Write([&](Connection& db) {
+    return Take(AppendRecords(db, records, recorded_unix_ms), statuses);
+  }));
+  return statuses;
+}
+
+absl::Status SqliteTuningLog::Publish(const Publication& publication,
+                                      int64_t unix_ms) {
+  RETURN_IF_ERROR(ValidatePublication(publication));
+  return Write([&](Connection& db) {
+    return AddPublication(db, publication, unix_ms);
+  });
+}
+
+absl::StatusOr<std::optional<BestKnown>> SqliteTuningLog::Best(
+    const BestKey& key) const {
+  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
+  ASSIGN_OR_RETURN(const ReadTransaction snapshot, ReadTransaction::Begin(*db));
+  return FindBest(*db, key);
+}
+
+absl::StatusOr<std::vector<BestKnown>> SqliteTuningLog::BestOfWorkload(
+    std::string_view workload_key) const {
+  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
+  ASSIGN_OR_RETURN(const ReadTransaction snapshot, ReadTransaction::Begin(*db));
+  return FindBestOfWorkload(*db, workload_key);
+}
+
+absl::StatusOr<std::vector<BestKnown>> SqliteTuningLog::BestOfNeighbours(
+    const WorkloadInfo& workload, const BestKey& key, int limit) const {
+  RETURN_IF_ERROR(ValidateWorkload(workload));
+  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
+  ASSIGN_OR_RETURN(const ReadTransaction snapshot, ReadTransaction::Begin(*db));
+  return FindBestOfNeighbours(*db, workload, key, limit);
+}
+
+absl::Status SqliteTuningLog::RebuildBest() {
+  return Write([](Connection& db) { return RebuildBestKnown(db); });
+}
+
+absl::Status SqliteTuningLog::ForEachRecord(
+    const RecordFilter& filter,
+    const std::function<bool(const StoredRecord&)>& visit) const {
+  if (filter.workload_key.empty()) {
+    return absl::InvalidArgumentError("a record filter has no workload_key");
+  }
+  std::vector<int64_t> ids;
+  {
+    ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
+    ASSIGN_OR_RETURN(ids, FindRecords(*db, filter));
+  }
+  // No connection is held while `visit` runs: it may take its time, and may
+  // call the log. Records never change, so the pages fit together.
+  for (size_t first = 0; first < ids.size(); first += kPageRecords) {
+    std::vector<StoredRecord> page;
+    {
+      ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
+      const size_t end = std::min(ids.size(), first + kPageRecords);
+      for (size_t i = first; i < end; ++i) {
+        ASSIGN_OR_RETURN(StoredRecord record, GetRecord(*db, ids[i]));
+        page.push_back(std::move(record));
+      }
+    }
+    for (const StoredRecord& record : page) {
+      if (!visit(record)) return absl::OkStatus();
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> SqliteTuningLog::CountRecords() const {
+  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
+  // Records are never removed, so ids have no gaps; counting rows would read
+  // the whole table.
+  return db->Number("SELECT coalesce(max(id), 0) FROM record");
+}
+
+absl::StatusOr<std::vector<std::string>> SqliteTuningLog::DeviceClasses()
+    const {
+  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
+  ASSIGN_OR_RETURN(
+      Statement list,
+      db->Query("SELECT DISTINCT device_class FROM cell ORDER BY 1"));
+  std::vector<std::string> classes;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool row, list.Step());
+    if (!row) return classes;
+    classes.push_back(list.Text(0));
+  }
+}
+
+absl::StatusOr<int64_t> SqliteTuningLog::CreateJob(
+    const v1::SubmitJobRequest& request, int64_t unix_ms) {
+  int64_t id = 0;
+  RETURN_IF_ERROR(Write([&](Connection& db) {
+    return Take(sqlite::CreateJob(db, request, unix_ms), id);
+  }));
+  return id;
+}
+
+absl::Status SqliteTuningLog::SaveJob(const v1::Job& job,
+                                      std::string_view checkpoint) {
+  return Write(
+      [&](Connection& db) { return sqlite::SaveJob(db, job, checkpoint); });
+}
+
+absl::StatusOr<TuningLog::StoredJob> SqliteTuningLog::GetJob(
+    int64_t job_id) const {
+  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
+  return sqlite::GetJob(*db, job_id);
+}
+
+absl::StatusOr<std::vector<TuningLog::StoredJob>> SqliteTuningLog::ListJobs()
+    const {
+  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
+  return sqlite::ListJobs(*db);
+}
+
+absl::StatusOr<int64_t> SqliteTuningLog::ReserveOrdinals(int64_t job_id,
+                                                         int task,
+                                                         int64_t count) {
+  int64_t first = 0;
+  RETURN_IF_ERROR(Write([&](Connection& db) {
+    return Take(sqlite::ReserveOrdinals(db, job_id, task, count), first);
+  }));
+  return first;
+}
+
+}  // namespace regatta::sqlite
