@@ -1,0 +1,540 @@
+#include "device_agent/loop/agent_loop.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "device_agent/loop/admission.h"
+
+namespace regatta {
+namespace {
+
+constexpr double kCurtailAt = 0.8;  // of a lease
+constexpr size_t kMaxFinishedInHello = 4096;
+constexpr absl::Duration kLowerEpochPatience = absl::Minutes(2);
+// A session that lived this long ends a row of failures.
+constexpr absl::Duration kGoodSession = absl::Seconds(5);
+
+absl::Duration Clamp(int64_t ms, absl::Duration low, absl::Duration high) {
+  return std::clamp(absl::Milliseconds(ms), low, high);
+}
+
+// Retrying at once cannot help: someone has to change something.
+bool NeedsAPerson(const absl::Status& status) {
+  return absl::IsAborted(status) || absl::IsInvalidArgument(status) ||
+         absl::IsFailedPrecondition(status) ||
+         absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status);
+}
+
+bool IsPowerOfTwo(int n) { return n > 0 && (n & (n - 1)) == 0; }
+
+}  // namespace
+
+AgentLoop::AgentLoop(Options options, const Clock* clock, Random random,
+                     Spool* spool)
+    : options_(std::move(options)),
+      clock_(clock),
+      spool_(spool),
+      reconnect_(Random(random.Next())),
+      random_(random),
+      gate_(clock),
+      hello_(options_.hello),
+      connect_at_(clock->Steady()),
+      lease_(options_.default_lease) {}
+
+// ---- connection ----
+
+void AgentLoop::Connect() {
+  state_ = State::kConnecting;
+  last_received_ = clock_->Steady();
+  actions_.push_back(ConnectAction{});
+}
+
+void AgentLoop::OnConnected() {
+  if (state_ != State::kConnecting) return;
+  state_ = State::kGreeting;
+  SendHello();
+}
+
+void AgentLoop::OnDisconnected(const absl::Status& why) {
+  if (state_ == State::kWaiting || state_ == State::kStopped) return;
+  const SteadyTime now = clock_->Steady();
+  const bool was_welcomed = state_ == State::kWelcomed;
+  if (was_welcomed && now - welcomed_at_ >= kGoodSession) {
+    reconnect_.Succeeded();
+  }
+  state_ = State::kWaiting;
+  absl::Duration delay = reconnect_.Failed();
+  if (absl::IsAborted(why)) {
+    LOG(kError) << "another agent took over the name " << hello_.agent_id()
+                << "; give each agent its own --id";
+  }
+  if (NeedsAPerson(why)) {
+    delay = reconnect_.Between(absl::Seconds(15), absl::Seconds(30));
+  }
+  connect_at_ = now + delay;
+  if (was_welcomed || IsPowerOfTwo(reconnect_.failures())) {
+    LOG(kWarning) << (was_welcomed ? "lost the tracker" : "no tracker")
+                  << " (try " << reconnect_.failures() << "): " << why.message()
+                  << "; next try in "
+                  << absl::FormatDuration(
+                         absl::Trunc(delay, absl::Milliseconds(1)));
+  }
+}
+
+void AgentLoop::Disconnect(const std::string& reason) {
+  actions_.push_back(CloseAction{reason});
+  OnDisconnected(absl::UnavailableError(reason));
+}
+
+void AgentLoop::Send(v1::AgentMessage message) {
+  actions_.push_back(SendAction{std::move(message)});
+}
+
+void AgentLoop::SendHello() {
+  v1::AgentMessage message;
+  v1::Hello& hello = *message.mutable_hello();
+  hello = hello_;
+  hello.set_protocol_version(v1::PROTOCOL_VERSION_CURRENT);
+  for (const auto& [id, held] : held_) {
+    if (held.curtailed) continue;
+    v1::HeldAssignment& out = *hello.add_held();
+    out.set_assignment_id(id);
+    out.set_attempt(held.attempt);
+    out.set_lease_epoch(held.lease_epoch);
+    out.set_started(held.started);
+  }
+  // Listed too, so that the tracker does not hand out again what is about to
+  // arrive.
+  for (v1::HeldAssignment& finished : spool_->Finished(kMaxFinishedInHello)) {
+    if (!held_.contains(finished.assignment_id())) {
+      *hello.add_held() = std::move(finished);
+    }
+  }
+  hello.set_spooled_results(spool_->count());
+  Send(std::move(message));
+}
+
+void AgentLoop::OnMessage(const v1::TrackerMessage& message) {
+  if (state_ != State::kGreeting && state_ != State::kWelcomed) return;
+  last_received_ = clock_->Steady();
+  if (message.message_case() == v1::TrackerMessage::kGoodbye) {
+    return OnGoodbye(message.goodbye());
+  }
+  if (message.has_welcome() == (state_ == State::kWelcomed)) {
+    // Nothing counts before the Welcome, and there is one per session.
+    LOG(kWarning) << "ignored a message out of turn from the tracker";
+    return;
+  }
+  switch (message.message_case()) {
+    case v1::TrackerMessage::kWelcome:
+      return OnWelcome(message.welcome());
+    case v1::TrackerMessage::kAssign:
+      return OnAssign(message.assign().assignment());
+    case v1::TrackerMessage::kHeartbeatAck:
+      return OnHeartbeatAck(message.heartbeat_ack());
+    case v1::TrackerMessage::kResultAck:
+      return OnResultAck(message.result_ack());
+    case v1::TrackerMessage::kCancel:
+      return OnCancel(message.cancel());
+    case v1::TrackerMessage::kDrain:
+      LOG(kInfo) << "draining: " << message.drain().reason();
+      draining_ = true;
+      return;
+    case v1::TrackerMessage::kGoodbye:
+    case v1::TrackerMessage::MESSAGE_NOT_SET:
+      return;  // from a newer tracker: nothing that this agent knows
+  }
+}
+
+bool AgentLoop::AcceptsEpoch(int64_t epoch) {
+  const SteadyTime now = clock_->Steady();
+  if (epoch < highest_epoch_) {
+    if (!only_lower_since_.has_value()) only_lower_since_ = now;
+    if (now - *only_lower_since_ < kLowerEpochPatience) return false;
+    LOG(kWarning) << "accepting tracker epoch " << epoch << " after "
+                  << highest_epoch_
+                  << ": no other tracker answers, its state must be new";
+  }
+  highest_epoch_ = epoch;
+  only_lower_since_.reset();
+  return true;
+}
+
+void AgentLoop::OnWelcome(const v1::Welcome& welcome) {
+  if (!AcceptsEpoch(welcome.tracker_epoch())) {
+    return Disconnect(absl::StrCat("tracker epoch ", welcome.tracker_epoch(),
+                                   " is older than ", highest_epoch_,
+                                   " seen before: not the leader any more"));
+  }
+  const SteadyTime now = clock_->Steady();
+  state_ = State::kWelcomed;
+  welcomed_at_ = now;
+  draining_ = false;
+  heartbeat_ =
+      Clamp(welcome.heartbeat_ms(), absl::Milliseconds(50), absl::Minutes(1));
+  if (welcome.lease_ms() > 0) {
+    lease_ = Clamp(welcome.lease_ms(), absl::Milliseconds(100), absl::Hours(1));
+  }
+  batch_ = 0;
+  ResetSending();
+  ScheduleHeartbeat();
+  std::set<std::string> answered;
+  for (const v1::HeldVerdict& verdict : welcome.verdicts()) {
+    answered.insert(verdict.assignment_id());
+    const auto it = held_.find(verdict.assignment_id());
+    if (it == held_.end()) continue;
+    if (verdict.verdict() == v1::VERDICT_CONTINUE) {
+      if (verdict.lease_epoch() > 0) {
+        it->second.lease_epoch = verdict.lease_epoch();
+      }
+      Renew(it->first, it->second, verdict.lease_ms());
+    } else {
+      Drop(verdict.assignment_id());
+    }
+  }
+  // Held, yet without a verdict: the tracker will hand it to somebody else.
+  std::vector<std::string> unanswered;
+  for (const auto& [id, held] : held_) {
+    if (!held.curtailed && !answered.contains(id)) unanswered.push_back(id);
+  }
+  for (const std::string& id : unanswered) Drop(id);
+  LOG(kInfo) << "welcomed by the tracker: session " << welcome.session_id()
+             << ", epoch " << welcome.tracker_epoch() << ", holding "
+             << held_.size() << " assignments and " << spool_->count()
+             << " results to deliver";
+}
+
+void AgentLoop::OnGoodbye(const v1::Goodbye& goodbye) {
+  Disconnect("the tracker said goodbye");
+  const absl::Duration wait = Clamp(goodbye.reconnect_after_ms(),
+                                    absl::Milliseconds(100), absl::Minutes(5));
+  connect_at_ = clock_->Steady() + reconnect_.Between(wait, wait * 1.1);
+}
+
+// ---- work ----
+
+void AgentLoop::OnAssign(const v1::Assignment& assignment) {
+  const std::string& id = assignment.assignment_id();
+  v1::AgentMessage message;
+  v1::AssignmentReply& reply = *message.mutable_assignment_reply();
+  reply.set_assignment_id(id);
+  reply.set_lease_epoch(assignment.lease_epoch());
+  if (const auto it = held_.find(id); it != held_.end()) {
+    Held& held = it->second;
+    if (assignment.lease_epoch() < held.lease_epoch) return;  // out of date
+    if (!held.curtailed && clock_->Steady() < held.curtail_at) {
+      // Sent again, the answer was lost or late: it is being run already.
+      held.lease_epoch = assignment.lease_epoch();
+      held.attempt = std::max(held.attempt, assignment.attempt());
+      Renew(id, held, assignment.lease_ms());
+      reply.set_accepted(true);
+      return Send(std::move(message));
+    }
+    Drop(id);
+  }
+  const std::string why = WhyRefuse(assignment);
+  reply.set_accepted(why.empty());
+  reply.set_reason(why);
+  Send(std::move(message));
+  if (!why.empty()) {
+    LOG(kWarning) << "refused assignment " << id << ": " << why;
+    return;
+  }
+  Held& held = held_[id];
+  held.device_id = assignment.device_id();
+  held.attempt = assignment.attempt();
+  held.lease_epoch = held.start_epoch = assignment.lease_epoch();
+  SetLease(id, held, assignment.lease_ms());
+  actions_.push_back(StartAction{assignment});
+}
+
+std::string AgentLoop::WhyRefuse(const v1::Assignment& assignment) const {
+  if (draining_) return "draining";
+  if (spool_->Fullness() >= options_.refuse_at_fullness) {
+    return absl::StrCat("the result spool is ",
+                        static_cast<int>(spool_->Fullness() * 100), " % full");
+  }
+  if (!spool_->durable()) return "the result spool cannot be written";
+  if (std::string why = WhyUnfit(assignment, hello_); !why.empty()) return why;
+  int64_t on_device = 0;
+  for (const auto& [id, held] : held_) {
+    on_device += held.device_id == assignment.device_id() ? 1 : 0;
+  }
+  const int64_t credit = CreditOf(hello_, assignment.device_id());
+  if (on_device >= credit) {
+    return absl::StrCat("no credit: holds ", on_device, " of ", credit);
+  }
+  return "";
+}
+
+void AgentLoop::OnResult(const std::string& assignment_id,
+                         v1::TrialResult result, bool last) {
+  const auto it = held_.find(assignment_id);
+  // A callback may have been under way when its assignment was stopped, perhaps
+  // even given out again: a result counts by itself, but ends only its own.
+  const bool current =
+      it != held_.end() && (result.lease_epoch() == 0 ||
+                            result.lease_epoch() == it->second.start_epoch);
+  if (current) {
+    result.set_attempt(it->second.attempt);
+    result.set_lease_epoch(it->second.lease_epoch);
+    it->second.started = true;
+  }
+  CompleteResult(hello_, options_.max_batch_bytes, result);
+  v1::SpooledResult spooled;
+  spooled.set_assignment_id(assignment_id);
+  spooled.set_last(last && current && !it->second.curtailed);
+  *spooled.mutable_result() = std::move(result);
+  if (absl::Status status = spool_->Append(spooled);
+      !status.ok() && !spool_complained_) {
+    spool_complained_ = true;
+    LOG(kError) << "result spool: " << status.message()
+                << "; results stay in memory, new work is refused";
+  }
+  if (last && current) {
+    gate_.Close(assignment_id);
+    held_.erase(it);
+  }
+}
+
+void AgentLoop::OnCancel(const v1::Cancel& cancel) {
+  for (const std::string& id : cancel.assignment_ids()) {
+    const auto it = held_.find(id);
+    if (it == held_.end()) continue;
+    const int64_t epoch = it->second.lease_epoch;
+    Drop(id);
+    SendRelease(id, epoch, "cancelled");
+  }
+}
+
+void AgentLoop::Drop(const std::string& assignment_id) {
+  gate_.Close(assignment_id);
+  held_.erase(assignment_id);
+  actions_.push_back(StopAction{assignment_id});
+}
+
+void AgentLoop::SendRelease(const std::string& assignment_id,
+                            int64_t lease_epoch, const std::string& reason) {
+  v1::AgentMessage message;
+  v1::Release& release = *message.mutable_release();
+  release.set_assignment_id(assignment_id);
+  release.set_lease_epoch(lease_epoch);
+  release.set_reason(reason);
+  Send(std::move(message));
+}
+
+void AgentLoop::OnDevices(std::vector<v1::DeviceInfo> devices) {
+  hello_.clear_devices();
+  v1::AgentMessage message;
+  for (v1::DeviceInfo& device : devices) {
+    *message.mutable_device_update()->add_devices() = device;
+    *hello_.add_devices() = std::move(device);
+  }
+  if (state_ == State::kWelcomed) Send(std::move(message));
+}
+
+void AgentLoop::OnShutdown() {
+  if (state_ == State::kWelcomed) {
+    for (const auto& [id, held] : held_) {
+      if (!held.curtailed) SendRelease(id, held.lease_epoch, "agent stopping");
+    }
+  }
+  while (!held_.empty()) Drop(held_.begin()->first);
+  actions_.push_back(CloseAction{"agent stopping"});
+  state_ = State::kStopped;
+}
+
+// ---- leases ----
+
+void AgentLoop::SetLease(const std::string& assignment_id, Held& held,
+                         int64_t lease_ms) {
+  const absl::Duration lease =
+      lease_ms > 0 ? Clamp(lease_ms, absl::Milliseconds(100), absl::Hours(1))
+                   : lease_;
+  const SteadyTime now = clock_->Steady();
+  held.curtail_at = now + lease * kCurtailAt;
+  held.expires_at = now + lease;
+  gate_.Open(assignment_id, held.curtail_at);
+}
+
+void AgentLoop::Renew(const std::string& assignment_id, Held& held,
+                      int64_t lease_ms) {
+  if (held.curtailed) return;
+  // The runner may have been refused a start already: too late.
+  if (clock_->Steady() >= held.curtail_at) return Curtail(assignment_id, held);
+  SetLease(assignment_id, held, lease_ms);
+}
+
+void AgentLoop::Curtail(const std::string& assignment_id, Held& held) {
+  held.curtailed = true;
+  gate_.Close(assignment_id);
+  if (state_ == State::kWelcomed) {
+    SendRelease(assignment_id, held.lease_epoch, "lease not renewed in time");
+  }
+}
+
+void AgentLoop::CheckLeases(SteadyTime now) {
+  std::vector<std::string> expired;
+  for (auto& [id, held] : held_) {
+    if (!held.curtailed && now >= held.curtail_at) Curtail(id, held);
+    if (now >= held.expires_at) expired.push_back(id);
+  }
+  for (const std::string& id : expired) {
+    LOG(kWarning) << "the lease of assignment " << id << " ran out";
+    Drop(id);
+  }
+}
+
+// ---- time ----
+
+void AgentLoop::OnTick(int64_t work_ticks) {
+  const SteadyTime now = clock_->Steady();
+  work_ticks_ = work_ticks;
+  if (state_ == State::kStopped) return;
+  CheckLeases(now);
+  if (state_ == State::kWaiting) {
+    if (now >= connect_at_) Connect();
+    return;
+  }
+  if (now >= SilenceEnds()) {
+    return Disconnect(
+        absl::StrCat("the tracker was silent for ",
+                     absl::FormatDuration(absl::Trunc(
+                         now - last_received_, absl::Milliseconds(100)))));
+  }
+  if (state_ != State::kWelcomed) return;
+  if (now >= next_heartbeat_) SendHeartbeat();
+  if (!in_flight_.empty() &&
+      now >= last_result_progress_ + options_.resend_after) {
+    ResetSending();
+  }
+}
+
+SteadyTime AgentLoop::SilenceEnds() const {
+  if (state_ != State::kWelcomed) {
+    return last_received_ + options_.welcome_timeout;
+  }
+  return last_received_ + std::max(heartbeat_ * 3.3, absl::Seconds(3));
+}
+
+SteadyTime AgentLoop::NextWake() const {
+  SteadyTime next{std::numeric_limits<int64_t>::max()};
+  if (state_ == State::kStopped) return next;
+  for (const auto& [id, held] : held_) {
+    next = std::min(next, held.curtailed ? held.expires_at : held.curtail_at);
+  }
+  if (state_ == State::kWaiting) return std::min(next, connect_at_);
+  next = std::min(next, SilenceEnds());
+  if (state_ != State::kWelcomed) return next;
+  next = std::min(next, next_heartbeat_);
+  if (!in_flight_.empty()) {
+    next = std::min(next, last_result_progress_ + options_.resend_after);
+  }
+  return next;
+}
+
+void AgentLoop::ScheduleHeartbeat() {
+  next_heartbeat_ =
+      clock_->Steady() + heartbeat_ * (0.9 + 0.2 * random_.Unit());
+}
+
+void AgentLoop::SendHeartbeat() {
+  v1::AgentMessage message;
+  v1::Heartbeat& heartbeat = *message.mutable_heartbeat();
+  heartbeat.set_sequence(++heartbeat_sequence_);
+  heartbeat.set_work_ticks(work_ticks_);
+  heartbeat.set_spooled_results(spool_->count());
+  for (const auto& [id, held] : held_) {
+    if (!held.curtailed) heartbeat.add_held_assignment_ids(id);
+  }
+  Send(std::move(message));
+  ScheduleHeartbeat();
+}
+
+void AgentLoop::OnHeartbeatAck(const v1::HeartbeatAck& ack) {
+  // Repeated or overtaken acknowledgements say nothing about now.
+  if (ack.sequence() <= acked_sequence_ ||
+      ack.sequence() > heartbeat_sequence_) {
+    return;
+  }
+  acked_sequence_ = ack.sequence();
+  for (const std::string& id : ack.renewed()) {
+    if (const auto it = held_.find(id); it != held_.end()) {
+      Renew(id, it->second, ack.lease_ms());
+    }
+  }
+  for (const std::string& id : ack.abandoned()) {
+    if (held_.contains(id)) Drop(id);
+  }
+}
+
+// ---- results ----
+
+void AgentLoop::ResetSending() {
+  next_to_send_ = 0;
+  in_flight_.clear();
+  in_flight_bytes_ = 0;
+  last_result_progress_ = clock_->Steady();
+}
+
+void AgentLoop::SendResults() {
+  while (in_flight_bytes_ < options_.max_batch_bytes) {
+    v1::AgentMessage message;
+    v1::ResultBatch& batch = *message.mutable_result_batch();
+    while (batch.results_size() < options_.max_batch_results) {
+      std::optional<Spool::Entry> entry = spool_->Next(next_to_send_);
+      if (!entry.has_value()) break;
+      if (in_flight_bytes_ > 0 &&
+          in_flight_bytes_ + entry->bytes > options_.max_batch_bytes) {
+        break;
+      }
+      if (in_flight_.empty()) last_result_progress_ = clock_->Steady();
+      next_to_send_ = entry->sequence + 1;
+      in_flight_[entry->sequence] = entry->bytes;
+      in_flight_bytes_ += entry->bytes;
+      *batch.add_results() = std::move(entry->result);
+    }
+    if (batch.results_size() == 0) return;
+    batch.set_batch(++batch_);
+    Send(std::move(message));
+  }
+}
+
+void AgentLoop::OnResultAck(const v1::ResultAck& ack) {
+  for (const v1::TrialAck& one : ack.acks()) {
+    if (one.status() == v1::ACK_STATUS_UNSPECIFIED) continue;
+    if (one.status() == v1::ACK_STATUS_REJECTED) {
+      LOG(kWarning) << "the result of trial " << one.trial_id()
+                    << " was rejected: " << one.reason();
+    }
+    spool_->Forget(one.trial_id(), one.attempt());
+  }
+  std::erase_if(in_flight_, [this](const auto& item) {
+    if (spool_->Holds(item.first)) return false;
+    in_flight_bytes_ -= item.second;
+    return true;
+  });
+  last_result_progress_ = clock_->Steady();
+}
+
+std::vector<AgentAction> AgentLoop::Settle() {
+  if (!spool_->durable()) {
+    const absl::Status status = spool_->Sync();
+    if (!status.ok() && !spool_complained_) {
+      spool_complained_ = true;
+      LOG(kError) << "result spool: " << status.message()
+                  << "; results stay in memory, new work is refused";
+    } else if (status.ok() && spool_complained_) {
+      spool_complained_ = false;
+      LOG(kInfo) << "result spool: written again";
+    }
+  }
+  if (state_ == State::kWelcomed) SendResults();
+  return std::exchange(actions_, {});
+}
+
+}  // namespace regatta

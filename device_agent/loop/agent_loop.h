@@ -1,0 +1,185 @@
+// The agent's side of the fleet protocol as a state machine: what to send, what
+// to run, when to connect. It owns no thread, socket or process. Inputs go in
+// through the On... methods; Settle hands out what to do about them.
+//
+// Rules, beyond those of fleet_service.proto:
+// - A result is durable in the spool before it is sent, and leaves the spool
+//   only when acknowledged, whatever became of its assignment.
+// - Past 80 % of its lease an assignment starts no further trial and is given
+//   back, even when a renewal comes later than that; what runs may finish. At
+//   the end of the lease it is stopped.
+// - A Welcome of a lower tracker epoch than seen before comes from a tracker
+// that
+//   lost the leadership: its session is closed. When nothing else answers for
+//   two minutes, longer than any lease, it is accepted as a tracker whose state
+//   was deleted.
+// - A tracker that is silent for three heartbeats is taken for gone.
+// - Reconnecting: five quick tries (0.1-0.5 s apart, so that a restarted local
+//   tracker is found within a second), then full jitter growing to 30 s.
+//
+// Not thread-safe: one thread feeds it. The LeaseGate may be asked from any.
+#ifndef REGATTA_DEVICE_AGENT_LOOP_AGENT_LOOP_H_
+#define REGATTA_DEVICE_AGENT_LOOP_AGENT_LOOP_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "device_agent/loop/lease_gate.h"
+#include "device_agent/loop/reconnect.h"
+#include "device_agent/loop/spool.h"
+#include "regatta/v1/fleet_service.pb.h"
+
+namespace regatta {
+
+// Opens a new connection; any earlier one was closed. Answered by OnConnected
+// and, when it fails or ends, OnDisconnected.
+struct ConnectAction {};
+// Ends the connection after what was sent; OnDisconnected need not follow.
+struct CloseAction {
+  std::string reason;
+};
+struct SendAction {
+  v1::AgentMessage message;
+};
+struct StartAction {
+  v1::Assignment assignment;
+};
+struct StopAction {
+  std::string assignment_id;
+};
+using AgentAction = std::variant<ConnectAction, CloseAction, SendAction,
+                                 StartAction, StopAction>;
+
+class AgentLoop {
+ public:
+  struct Options {
+    // Identity, versions and devices; `held` and `spooled_results` are the
+    // loop's to fill in.
+    v1::Hello hello;
+    absl::Duration default_lease = absl::Seconds(60);
+    absl::Duration welcome_timeout = absl::Seconds(10);
+    // Unacknowledged results are sent again after this long without any
+    // acknowledgement.
+    absl::Duration resend_after = absl::Seconds(30);
+    int64_t max_batch_bytes = 1 << 20;  // per message, and in flight
+    int64_t max_batch_results = 64;
+    double refuse_at_fullness = 0.8;  // of the spool
+  };
+
+  // `clock` and `spool` outlive the loop.
+  AgentLoop(Options options, const Clock* clock, Random random, Spool* spool);
+
+  void OnConnected();
+  void OnDisconnected(const absl::Status& why);
+  void OnMessage(const v1::TrackerMessage& message);
+  // From the runner. `last` ends the assignment.
+  void OnResult(const std::string& assignment_id, v1::TrialResult result,
+                bool last);
+  // The devices as they are now: probing ended, or health changed.
+  void OnDevices(std::vector<v1::DeviceInfo> devices);
+  // Time has passed; `work_ticks` is the runner's. Call at NextWake() at the
+  // latest.
+  void OnTick(int64_t work_ticks);
+  // Stops and gives back everything held. Only Settle may follow.
+  void OnShutdown();
+
+  // Makes new results durable, then returns what to do, in order.
+  std::vector<AgentAction> Settle();
+
+  // When OnTick has something to do next.
+  SteadyTime NextWake() const;
+  LeaseGate& gate() { return gate_; }
+
+  bool welcomed() const { return state_ == State::kWelcomed; }
+  int64_t held() const { return static_cast<int64_t>(held_.size()); }
+
+ private:
+  enum class State { kWaiting, kConnecting, kGreeting, kWelcomed, kStopped };
+
+  struct Held {
+    std::string device_id;
+    int32_t attempt = 0;
+    int64_t lease_epoch = 0;  // as the tracker counts it now
+    int64_t start_epoch = 0;  // as the runner was given it
+    bool started = false;     // a result came
+    bool curtailed = false;   // starts nothing more; given back
+    SteadyTime curtail_at;
+    SteadyTime expires_at;
+  };
+
+  void OnWelcome(const v1::Welcome& welcome);
+  bool AcceptsEpoch(int64_t epoch);
+  void OnAssign(const v1::Assignment& assignment);
+  // Why not, or "".
+  std::string WhyRefuse(const v1::Assignment& assignment) const;
+  void OnHeartbeatAck(const v1::HeartbeatAck& ack);
+  void OnResultAck(const v1::ResultAck& ack);
+  void OnCancel(const v1::Cancel& cancel);
+  void OnGoodbye(const v1::Goodbye& goodbye);
+
+  void Connect();
+  // Closes and schedules the next try.
+  void Disconnect(const std::string& reason);
+  void SendHello();
+  void SendHeartbeat();
+  void SendRelease(const std::string& assignment_id, int64_t lease_epoch,
+                   const std::string& reason);
+  void SendResults();
+  // Everything in the spool is to be sent (again), from the oldest on.
+  void ResetSending();
+  void ScheduleHeartbeat();
+  // When a silent tracker is given up.
+  SteadyTime SilenceEnds() const;
+  void Send(v1::AgentMessage message);
+  void SetLease(const std::string& assignment_id, Held& held, int64_t lease_ms);
+  void Renew(const std::string& assignment_id, Held& held, int64_t lease_ms);
+  void Curtail(const std::string& assignment_id, Held& held);
+  // Stops the runner and forgets the assignment.
+  void Drop(const std::string& assignment_id);
+  void CheckLeases(SteadyTime now);
+
+  const Options options_;
+  const Clock* const clock_;
+  Spool* const spool_;
+  Reconnect reconnect_;
+  Random random_;
+  LeaseGate gate_;
+
+  v1::Hello hello_;  // the devices in it are kept up to date
+  State state_ = State::kWaiting;
+  std::vector<AgentAction> actions_;
+  std::map<std::string, Held> held_;
+  bool draining_ = false;
+  bool spool_complained_ = false;
+  int64_t work_ticks_ = 0;
+
+  SteadyTime connect_at_;
+  SteadyTime last_received_;
+  SteadyTime welcomed_at_;
+  SteadyTime next_heartbeat_;
+  absl::Duration heartbeat_ = absl::Seconds(10);
+  absl::Duration lease_;
+  int64_t heartbeat_sequence_ = 0;
+  int64_t acked_sequence_ = 0;
+  int64_t highest_epoch_ = 0;
+  std::optional<SteadyTime> only_lower_since_;
+
+  // The session's sending of results.
+  int64_t batch_ = 0;
+  Spool::Sequence next_to_send_ = 0;
+  std::map<Spool::Sequence, int64_t> in_flight_;  // bytes of each
+  int64_t in_flight_bytes_ = 0;
+  SteadyTime last_result_progress_;
+};
+
+}  // namespace regatta
+
+#endif  // REGATTA_DEVICE_AGENT_LOOP_AGENT_LOOP_H_

@@ -1,0 +1,179 @@
+#include "device_agent/loop/spool_storage.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace regatta {
+namespace {
+
+absl::Status FileError(std::string_view what, const std::string& path) {
+  const int error = errno;
+  std::string message = absl::StrCat("cannot ", std::string(what), " ", path,
+                                     ": ", std::strerror(error));
+  if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
+    return absl::ResourceExhaustedError(message);
+  }
+  if (error == EACCES || error == EPERM || error == EROFS) {
+    return absl::PermissionDeniedError(message);
+  }
+  return absl::InternalError(message);
+}
+
+// Owns a descriptor.
+class File {
+ public:
+  explicit File(int fd = -1) : fd_(fd) {}
+  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  File& operator=(File&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~File() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+absl::Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t n = write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return FileError("write", path);
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return absl::OkStatus();
+}
+
+// A rename is durable only when the folder is.
+absl::Status SyncFolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "."
+                             : slash == 0               ? "/"
+                                                        : path.substr(0, slash);
+  File dir(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (dir.fd() < 0) return FileError("open", folder);
+  if (fsync(dir.fd()) != 0) return FileError("sync", folder);
+  return absl::OkStatus();
+}
+
+class DiskSpoolStorage : public SpoolStorage {
+ public:
+  DiskSpoolStorage(std::string path, File file, File lock)
+      : path_(std::move(path)),
+        file_(std::move(file)),
+        lock_(std::move(lock)) {}
+
+  absl::StatusOr<int64_t> Size() override {
+    struct stat info;
+    if (fstat(file_.fd(), &info) != 0) return FileError("stat", path_);
+    return static_cast<int64_t>(info.st_size);
+  }
+
+  absl::StatusOr<std::string> Read(int64_t offset, int64_t size) override {
+    std::string bytes(static_cast<size_t>(size), '\0');
+    size_t done = 0;
+    while (done < bytes.size()) {
+      const ssize_t n =
+          pread(file_.fd(), bytes.data() + done, bytes.size() - done,
+                offset + static_cast<int64_t>(done));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return FileError("read", path_);
+      if (n == 0) {
+        return absl::OutOfRangeError(
+            absl::StrCat(path_, " ends before byte ", offset + size));
+      }
+      done += static_cast<size_t>(n);
+    }
+    return bytes;
+  }
+
+  absl::Status Append(std::string_view bytes) override {
+    return WriteAll(file_.fd(), bytes, path_);
+  }
+
+  absl::Status Sync() override {
+    if (fdatasync(file_.fd()) != 0) return FileError("sync", path_);
+    if (folder_dirty_) {
+      RETURN_IF_ERROR(SyncFolderOf(path_));
+      folder_dirty_ = false;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Truncate(int64_t size) override {
+    if (ftruncate(file_.fd(), size) != 0) return FileError("truncate", path_);
+    return absl::OkStatus();
+  }
+
+  absl::Status Keep(std::string_view head,
+                    const std::vector<Range>& ranges) override {
+    const std::string temporary = absl::StrCat(path_, ".new");
+    File fresh(open(temporary.c_str(),
+                    O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600));
+    if (fresh.fd() < 0) return FileError("create", temporary);
+    RETURN_IF_ERROR(WriteAll(fresh.fd(), head, temporary));
+    for (const Range& range : ranges) {
+      constexpr int64_t kPiece = 1 << 20;
+      for (int64_t done = 0; done < range.size; done += kPiece) {
+        ASSIGN_OR_RETURN(
+            const std::string piece,
+            Read(range.offset + done, std::min(kPiece, range.size - done)));
+        RETURN_IF_ERROR(WriteAll(fresh.fd(), piece, temporary));
+      }
+    }
+    if (fdatasync(fresh.fd()) != 0) return FileError("sync", temporary);
+    if (rename(temporary.c_str(), path_.c_str()) != 0) {
+      return FileError("rename to", path_);
+    }
+    file_ = std::move(fresh);
+    // From here on the new file is the file. Until the rename is durable, the
+    // old one, which holds the same results, may come back: no harm before the
+    // next Sync, which therefore tries again.
+    folder_dirty_ = !SyncFolderOf(path_).ok();
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string path_;
+  File file_;
+  File lock_;
+  bool folder_dirty_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SpoolStorage>> OpenSpoolFile(
+    const std::string& path) {
+  // The lock has a file of its own, because Keep replaces the data file.
+  const std::string lock_path = absl::StrCat(path, ".lock");
+  File lock(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (lock.fd() < 0) return FileError("create", lock_path);
+  if (flock(lock.fd(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          path,
+          " is in use by another agent; give each agent its own --state"));
+    }
+    return FileError("lock", lock_path);
+  }
+  File file(open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (file.fd() < 0) return FileError("open", path);
+  RETURN_IF_ERROR(SyncFolderOf(path));
+  return std::make_unique<DiskSpoolStorage>(path, std::move(file),
+                                            std::move(lock));
+}
+
+}  // namespace regatta

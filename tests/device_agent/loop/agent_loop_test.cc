@@ -1,0 +1,875 @@
+#include "device_agent/loop/agent_loop.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/device_agent/loop/fake_spool_storage.h"
+
+namespace regatta {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+v1::Hello TestHello() {
+  v1::Hello hello;
+  hello.set_agent_id("board");
+  hello.set_instance_id("i1");
+  hello.set_boot_id("boot");
+  hello.set_agent_version("0.1");
+  hello.set_compiler_version("c1");
+  hello.set_space("cpu");
+  hello.set_space_version(3);
+  v1::DeviceInfo& device = *hello.add_devices();
+  device.set_device_id("board");
+  device.set_device_class("zen-2c");
+  device.set_credit(3);
+  return hello;
+}
+
+v1::Assignment TestAssignment(const std::string& id, int64_t epoch = 1,
+                              int trials = 1) {
+  v1::Assignment assignment;
+  assignment.set_assignment_id(id);
+  assignment.set_mode(v1::ASSIGNMENT_MODE_SCREEN);
+  assignment.set_attempt(1);
+  assignment.set_lease_epoch(epoch);
+  assignment.set_lease_ms(60'000);
+  assignment.set_device_id("board");
+  for (int i = 0; i < trials; ++i) {
+    v1::TrialSpec& trial = *assignment.add_trials();
+    trial.set_trial_id(absl::StrCat(id, "/", i));
+    trial.set_workload("matmul(m=4,n=4,k=4)");
+    trial.set_device_class("zen-2c");
+    trial.set_compiler_version("c1");
+    trial.mutable_schedule()->set_space("cpu");
+    trial.mutable_schedule()->set_space_version(3);
+  }
+  return assignment;
+}
+
+v1::TrialResult ResultOf(const v1::Assignment& assignment, int trial) {
+  v1::TrialResult result;
+  *result.mutable_spec() = assignment.trials(trial);
+  result.set_outcome(v1::OUTCOME_OK);
+  result.set_attempt(assignment.attempt());
+  result.set_lease_epoch(assignment.lease_epoch());
+  return result;
+}
+
+// A loop on a fake clock, and everything it asked for so far.
+class AgentLoopTest : public testing::Test {
+ protected:
+  AgentLoopTest() { Restart(); }
+
+  // A new process on the same disk.
+  void Restart() {
+    loop_.reset();
+    spool_.reset();
+    auto spool =
+        Spool::Open(std::make_unique<FakeSpoolStorage>(&disk_), limits_);
+    EXPECT_TRUE(spool.ok()) << spool.status();
+    spool_ = *std::move(spool);
+    AgentLoop::Options options;
+    options.hello = TestHello();
+    loop_ = std::make_unique<AgentLoop>(options, &clock_, Random(seed_++),
+                                        spool_.get());
+    connected_ = false;
+  }
+
+  void Collect() {
+    for (AgentAction& action : loop_->Settle()) {
+      if (auto* send = std::get_if<SendAction>(&action)) {
+        sent_.push_back(send->message);
+      } else if (auto* start = std::get_if<StartAction>(&action)) {
+        started_.push_back(start->assignment.assignment_id());
+      } else if (auto* stop = std::get_if<StopAction>(&action)) {
+        stopped_.push_back(stop->assignment_id);
+      } else if (auto* close = std::get_if<CloseAction>(&action)) {
+        closed_.push_back(close->reason);
+        connected_ = false;
+      } else {
+        ++connects_;
+        connected_ = true;
+      }
+    }
+  }
+
+  void Tick() {
+    loop_->OnTick(++ticks_);
+    Collect();
+  }
+
+  // Lets time pass, waking the loop when it asks to be.
+  void Pass(absl::Duration d) {
+    const SteadyTime end = clock_.Steady() + d;
+    while (true) {
+      const SteadyTime wake = loop_->NextWake();
+      if (wake > end) break;
+      if (wake > clock_.Steady()) clock_.Advance(wake - clock_.Steady());
+      Tick();
+      ASSERT_GT(loop_->NextWake(), wake) << "the loop would spin";
+    }
+    clock_.Advance(end - clock_.Steady());
+  }
+
+  void Receive(const v1::TrackerMessage& message) {
+    loop_->OnMessage(message);
+    Collect();
+  }
+
+  v1::TrackerMessage WelcomeMessage(int64_t epoch = 1) {
+    v1::TrackerMessage message;
+    v1::Welcome& welcome = *message.mutable_welcome();
+    welcome.set_session_id("s");
+    welcome.set_tracker_epoch(epoch);
+    welcome.set_heartbeat_ms(10'000);
+    welcome.set_lease_ms(60'000);
+    return message;
+  }
+
+  void ConnectAtOnce() {
+    if (!connected_) {
+      clock_.Advance(
+          std::max(absl::ZeroDuration(), loop_->NextWake() - clock_.Steady()));
+      Tick();
+    }
+    ASSERT_TRUE(connected_);
+    loop_->OnConnected();
+    Collect();
+  }
+
+  void ConnectWelcomed() {
+    ConnectAtOnce();
+    Receive(WelcomeMessage());
+    ASSERT_TRUE(loop_->welcomed());
+  }
+
+  void Assign(const v1::Assignment& assignment) {
+    v1::TrackerMessage message;
+    *message.mutable_assign()->mutable_assignment() = assignment;
+    Receive(message);
+  }
+
+  void Finish(const v1::Assignment& assignment, int trial) {
+    loop_->OnResult(assignment.assignment_id(), ResultOf(assignment, trial),
+                    trial + 1 == assignment.trials_size());
+    Collect();
+  }
+
+  void Ack(const std::string& trial, v1::AckStatus status,
+           int32_t attempt = 1) {
+    v1::TrackerMessage message;
+    v1::TrialAck& ack = *message.mutable_result_ack()->add_acks();
+    ack.set_trial_id(trial);
+    ack.set_attempt(attempt);
+    ack.set_status(status);
+    Receive(message);
+  }
+
+  // Acknowledges the latest heartbeat.
+  void AckHeartbeat(std::vector<std::string> renewed,
+                    std::vector<std::string> abandoned = {}) {
+    v1::TrackerMessage message;
+    v1::HeartbeatAck& ack = *message.mutable_heartbeat_ack();
+    for (const v1::AgentMessage& sent : sent_) {
+      if (sent.has_heartbeat()) ack.set_sequence(sent.heartbeat().sequence());
+    }
+    ack.set_lease_ms(60'000);
+    for (const std::string& id : renewed) ack.add_renewed(id);
+    for (const std::string& id : abandoned) ack.add_abandoned(id);
+    Receive(message);
+  }
+
+  // The messages of one kind since the last Clear.
+  template <typename Part>
+  std::vector<Part> Sent(bool (v1::AgentMessage::*has)() const,
+                         const Part& (v1::AgentMessage::*get)() const) const {
+    std::vector<Part> parts;
+    for (const v1::AgentMessage& message : sent_) {
+      if ((message.*has)()) parts.push_back((message.*get)());
+    }
+    return parts;
+  }
+  auto Hellos() {
+    return Sent(&v1::AgentMessage::has_hello, &v1::AgentMessage::hello);
+  }
+  auto Heartbeats() {
+    return Sent(&v1::AgentMessage::has_heartbeat, &v1::AgentMessage::heartbeat);
+  }
+  auto Replies() {
+    return Sent(&v1::AgentMessage::has_assignment_reply,
+                &v1::AgentMessage::assignment_reply);
+  }
+  auto Releases() {
+    return Sent(&v1::AgentMessage::has_release, &v1::AgentMessage::release);
+  }
+  auto Batches() {
+    return Sent(&v1::AgentMessage::has_result_batch,
+                &v1::AgentMessage::result_batch);
+  }
+  std::vector<std::string> SentTrials() {
+    std::vector<std::string> trials;
+    for (const v1::ResultBatch& batch : Batches()) {
+      for (const v1::SpooledResult& result : batch.results()) {
+        trials.push_back(result.result().spec().trial_id());
+      }
+    }
+    return trials;
+  }
+  std::vector<std::string> HeldInHello() {
+    std::vector<std::string> ids;
+    const v1::Hello hello = Hellos().back();
+    for (const v1::HeldAssignment& held : hello.held()) {
+      ids.push_back(held.assignment_id());
+    }
+    return ids;
+  }
+  void Clear() {
+    sent_.clear();
+    started_.clear();
+    stopped_.clear();
+    closed_.clear();
+    connects_ = 0;
+  }
+
+  FakeClock clock_;
+  FakeDisk disk_;
+  SpoolLimits limits_;
+  uint64_t seed_ = 1;
+  std::unique_ptr<Spool> spool_;
+  std::unique_ptr<AgentLoop> loop_;
+  std::vector<v1::AgentMessage> sent_;
+  std::vector<std::string> started_, stopped_, closed_;
+  int connects_ = 0;
+  bool connected_ = false;
+  int64_t ticks_ = 0;
+};
+
+// ---- greeting ----
+
+TEST_F(AgentLoopTest, ConnectsAtOnceAndGreetsWithWhatItIs) {
+  Tick();
+  EXPECT_EQ(connects_, 1);
+  EXPECT_THAT(sent_, IsEmpty());
+  loop_->OnConnected();
+  Collect();
+  ASSERT_EQ(sent_.size(), 1u);
+  const v1::Hello hello = sent_[0].hello();
+  EXPECT_EQ(hello.protocol_version(), 1);
+  EXPECT_EQ(hello.agent_id(), "board");
+  EXPECT_EQ(hello.compiler_version(), "c1");
+  EXPECT_EQ(hello.devices(0).device_class(), "zen-2c");
+  EXPECT_EQ(hello.spooled_results(), 0);
+}
+
+TEST_F(AgentLoopTest, DoesNothingForATrackerThatHasNotWelcomedIt) {
+  ConnectAtOnce();
+  Clear();
+  Assign(TestAssignment("a"));
+  EXPECT_THAT(started_, IsEmpty());
+  EXPECT_THAT(sent_, IsEmpty());
+}
+
+TEST_F(AgentLoopTest, GivesUpATrackerThatDoesNotWelcomeIt) {
+  ConnectAtOnce();
+  Pass(absl::Milliseconds(9'900));
+  EXPECT_THAT(closed_, IsEmpty());
+  Pass(absl::Milliseconds(200));
+  EXPECT_EQ(closed_.size(), 1u);
+}
+
+TEST_F(AgentLoopTest, HelloListsWhatIsHeldAndWelcomeDecides) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a"));
+  Assign(TestAssignment("b"));
+  Assign(TestAssignment("c"));
+  loop_->OnDisconnected(absl::UnavailableError("gone"));
+  connected_ = false;
+  Clear();
+  ConnectAtOnce();
+  EXPECT_THAT(HeldInHello(), UnorderedElementsAre("a", "b", "c"));
+  v1::TrackerMessage welcome = WelcomeMessage();
+  v1::HeldVerdict* verdict = welcome.mutable_welcome()->add_verdicts();
+  verdict->set_assignment_id("a");
+  verdict->set_verdict(v1::VERDICT_CONTINUE);
+  verdict->set_lease_ms(60'000);
+  verdict->set_lease_epoch(5);
+  verdict = welcome.mutable_welcome()->add_verdicts();
+  verdict->set_assignment_id("b");
+  verdict->set_verdict(v1::VERDICT_ABANDON);
+  Receive(welcome);
+  // "c" got no verdict: not ours either.
+  EXPECT_THAT(stopped_, UnorderedElementsAre("b", "c"));
+  EXPECT_TRUE(loop_->gate().MayStart("a"));
+  EXPECT_FALSE(loop_->gate().MayStart("b"));
+  // The result carries the epoch that the tracker counts now.
+  Finish(TestAssignment("a"), 0);
+  ASSERT_EQ(Batches().size(), 1u);
+  EXPECT_EQ(Batches()[0].results(0).result().lease_epoch(), 5);
+  EXPECT_TRUE(Batches()[0].results(0).last());
+}
+
+// ---- assignments ----
+
+TEST_F(AgentLoopTest, AcceptsAndStartsWhatFits) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a", 7));
+  ASSERT_EQ(Replies().size(), 1u);
+  EXPECT_TRUE(Replies()[0].accepted()) << Replies()[0].reason();
+  EXPECT_EQ(Replies()[0].lease_epoch(), 7);
+  EXPECT_THAT(started_, ElementsAre("a"));
+  EXPECT_TRUE(loop_->gate().MayStart("a"));
+}
+
+TEST_F(AgentLoopTest, RefusesWhatDoesNotFitAndSaysWhy) {
+  struct Case {
+    const char* reason;
+    void (*spoil)(v1::Assignment&);
+  };
+  const Case cases[] = {
+      {"compiler version differs",
+       [](v1::Assignment& a) {
+         a.mutable_trials(0)->set_compiler_version("c2");
+       }},
+      {"space version differs",
+       [](v1::Assignment& a) {
+         a.mutable_trials(0)->mutable_schedule()->set_space_version(4);
+       }},
+      {"space version differs",
+       [](v1::Assignment& a) {
+         a.mutable_trials(0)->mutable_schedule()->set_space("cuda");
+       }},
+      {"unknown device \"other\"",
+       [](v1::Assignment& a) { a.set_device_id("other"); }},
+      {"device class differs",
+       [](v1::Assignment& a) {
+         a.mutable_trials(0)->set_device_class("neon-4c");
+       }},
+      {"malformed: no trials", [](v1::Assignment& a) { a.clear_trials(); }},
+      {"malformed: no assignment_id",
+       [](v1::Assignment& a) { a.clear_assignment_id(); }},
+      {"malformed: a trial without id",
+       [](v1::Assignment& a) { a.mutable_trials(0)->clear_trial_id(); }},
+      {"malformed: trial x/0 twice",
+       [](v1::Assignment& a) { *a.add_trials() = a.trials(0); }},
+      {"malformed: unknown mode", [](v1::Assignment& a) { a.clear_mode(); }},
+      {"malformed: attempt 0", [](v1::Assignment& a) { a.clear_attempt(); }},
+      {"malformed: 65 trials",
+       [](v1::Assignment& a) {
+         for (int i = 1; i < 65; ++i) {
+           *a.add_trials() = a.trials(0);
+           a.mutable_trials(i)->set_trial_id(absl::StrCat("x/", i));
+         }
+       }},
+      {"malformed: ",
+       [](v1::Assignment& a) {
+         a.mutable_trials(0)->set_workload(std::string(1 << 20, 'w'));
+       }},
+  };
+  ConnectWelcomed();
+  for (const Case& one : cases) {
+    Clear();
+    v1::Assignment assignment = TestAssignment("x");
+    one.spoil(assignment);
+    Assign(assignment);
+    ASSERT_EQ(Replies().size(), 1u) << one.reason;
+    EXPECT_FALSE(Replies()[0].accepted()) << one.reason;
+    EXPECT_THAT(Replies()[0].reason(), HasSubstr(one.reason));
+    EXPECT_THAT(started_, IsEmpty());
+  }
+}
+
+TEST_F(AgentLoopTest, HoldsNoMoreThanItsCredit) {
+  ConnectWelcomed();
+  for (const char* id : {"a", "b", "c", "d"}) Assign(TestAssignment(id));
+  EXPECT_THAT(started_, ElementsAre("a", "b", "c"));
+  EXPECT_THAT(Replies()[3].reason(), HasSubstr("no credit: holds 3 of 3"));
+  Finish(TestAssignment("b"), 0);
+  Assign(TestAssignment("d"));
+  EXPECT_THAT(started_, ElementsAre("a", "b", "c", "d"));
+}
+
+TEST_F(AgentLoopTest, RefusesWorkWhenTheSpoolIsFourFifthsFull) {
+  limits_.max_results = 5;
+  Restart();
+  ConnectWelcomed();
+  Assign(TestAssignment("a", 1, 4));
+  for (int i = 0; i < 3; ++i) Finish(TestAssignment("a", 1, 4), i);
+  Assign(TestAssignment("b"));
+  EXPECT_TRUE(Replies().back().accepted());
+  Finish(TestAssignment("a", 1, 4), 3);
+  Assign(TestAssignment("c"));
+  EXPECT_FALSE(Replies().back().accepted());
+  EXPECT_THAT(Replies().back().reason(), HasSubstr("80 % full"));
+  Ack("a/0", v1::ACK_STATUS_STORED);
+  Assign(TestAssignment("d"));
+  EXPECT_TRUE(Replies().back().accepted());
+}
+
+TEST_F(AgentLoopTest, AnAssignmentSentTwiceIsAnsweredTwiceAndRunOnce) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a", 3));
+  Assign(TestAssignment("a", 3));
+  Assign(TestAssignment("a", 4));
+  EXPECT_THAT(started_, ElementsAre("a"));
+  ASSERT_EQ(Replies().size(), 3u);
+  EXPECT_TRUE(Replies()[2].accepted());
+  // One of an earlier epoch is a late copy.
+  Assign(TestAssignment("a", 3));
+  EXPECT_EQ(Replies().size(), 3u);
+}
+
+TEST_F(AgentLoopTest, CancelStopsTheWorkAndGivesItBack) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a", 6));
+  v1::TrackerMessage message;
+  message.mutable_cancel()->add_assignment_ids("a");
+  message.mutable_cancel()->add_assignment_ids("unknown");
+  Receive(message);
+  EXPECT_THAT(stopped_, ElementsAre("a"));
+  ASSERT_EQ(Releases().size(), 1u);
+  EXPECT_EQ(Releases()[0].lease_epoch(), 6);
+  EXPECT_EQ(loop_->held(), 0);
+}
+
+TEST_F(AgentLoopTest, ADrainFinishesWhatIsHeldAndTakesNothingNew) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a"));
+  v1::TrackerMessage message;
+  message.mutable_drain()->set_reason("maintenance");
+  Receive(message);
+  EXPECT_THAT(stopped_, IsEmpty());
+  Assign(TestAssignment("b"));
+  EXPECT_EQ(Replies().back().reason(), "draining");
+  Finish(TestAssignment("a"), 0);
+  EXPECT_THAT(SentTrials(), ElementsAre("a/0"));
+}
+
+TEST_F(AgentLoopTest, ShutdownGivesEverythingBackAndCloses) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a"));
+  Assign(TestAssignment("b"));
+  loop_->OnShutdown();
+  Collect();
+  EXPECT_EQ(Releases().size(), 2u);
+  EXPECT_EQ(Releases()[0].reason(), "agent stopping");
+  EXPECT_FALSE(Releases()[0].device_fault());
+  EXPECT_THAT(stopped_, UnorderedElementsAre("a", "b"));
+  EXPECT_EQ(closed_.size(), 1u);
+  Clear();
+  clock_.Advance(absl::Hours(1));
+  Tick();
+  EXPECT_EQ(connects_, 0);
+}
+
+// ---- heartbeats and leases ----
+
+TEST_F(AgentLoopTest, HeartbeatsComeAtTheTrackersIntervalWithinATenth) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a"));
+  SteadyTime last = clock_.Steady();
+  std::vector<absl::Duration> gaps;
+  for (int i = 0; i < 40; ++i) {
+    Clear();
+    while (Heartbeats().empty()) {
+      clock_.Advance(loop_->NextWake() - clock_.Steady());
+      Tick();
+    }
+    EXPECT_THAT(Heartbeats()[0].held_assignment_ids(), ElementsAre("a"));
+    EXPECT_EQ(Heartbeats()[0].work_ticks(), ticks_);
+    gaps.push_back(clock_.Steady() - last);
+    last = clock_.Steady();
+    AckHeartbeat({"a"});
+  }
+  const auto [low, high] = std::minmax_element(gaps.begin(), gaps.end());
+  EXPECT_GE(*low, absl::Seconds(9));
+  EXPECT_LE(*high, absl::Seconds(11));
+  EXPECT_GT(*high - *low, absl::Seconds(1)) << "no jitter";
+  EXPECT_THAT(stopped_, IsEmpty());
+  EXPECT_THAT(closed_, IsEmpty());
+}
+
+TEST_F(AgentLoopTest, PastFourFifthsOfTheLeaseNothingStarts) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a"));
+  for (int i = 0; i < 4; ++i) {  // acknowledged, but never renewed
+    Pass(absl::Seconds(11));
+    AckHeartbeat({});
+  }
+  Pass(absl::Milliseconds(3'900));
+  EXPECT_TRUE(loop_->gate().MayStart("a"));
+  EXPECT_THAT(Releases(), IsEmpty());
+  Pass(absl::Milliseconds(200));
+  EXPECT_FALSE(loop_->gate().MayStart("a"));
+  ASSERT_EQ(Releases().size(), 1u);
+  EXPECT_THAT(stopped_, IsEmpty()) << "what runs may finish";
+  AckHeartbeat({"a"});  // too late: the runner may have been refused a start
+  EXPECT_FALSE(loop_->gate().MayStart("a"));
+  Pass(absl::Seconds(12));
+  EXPECT_THAT(stopped_, ElementsAre("a"));
+  EXPECT_EQ(loop_->held(), 0);
+}
+
+TEST_F(AgentLoopTest, AResultAfterTheLeaseIsDeliveredAllTheSame) {
+  ConnectWelcomed();
+  const v1::Assignment a = TestAssignment("a", 1, 3);
+  Assign(a);
+  loop_->OnDisconnected(absl::UnavailableError("gone"));
+  connected_ = false;
+  Pass(absl::Seconds(50));
+  loop_->OnResult("a", ResultOf(a, 0), false);  // was running
+  Collect();
+  Pass(absl::Seconds(20));
+  EXPECT_EQ(loop_->held(), 0);
+  Clear();
+  ConnectAtOnce();
+  EXPECT_THAT(HeldInHello(), IsEmpty());
+  EXPECT_EQ(Hellos()[0].spooled_results(), 1);
+  Receive(WelcomeMessage());
+  EXPECT_THAT(SentTrials(), ElementsAre("a/0"));
+  EXPECT_FALSE(Batches()[0].results(0).last());
+}
+
+TEST_F(AgentLoopTest, ABoardThatSleptThroughItsLeaseStartsNothingOnWaking) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a"));
+  clock_.Advance(absl::Seconds(180));
+  // The runner's thread wakes first and asks.
+  EXPECT_FALSE(loop_->gate().MayStart("a"));
+  // Then an acknowledgement from before is read.
+  v1::TrackerMessage message;
+  message.mutable_heartbeat_ack()->set_sequence(1);
+  message.mutable_heartbeat_ack()->set_lease_ms(60'000);
+  message.mutable_heartbeat_ack()->add_renewed("a");
+  Receive(message);
+  EXPECT_FALSE(loop_->gate().MayStart("a"));
+  Tick();
+  EXPECT_THAT(stopped_, ElementsAre("a"));
+}
+
+TEST_F(AgentLoopTest, WhatTheTrackerAbandonsIsStopped) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a"));
+  Assign(TestAssignment("b"));
+  Pass(absl::Seconds(11));
+  AckHeartbeat({"a"}, {"b", "unknown"});
+  EXPECT_THAT(stopped_, ElementsAre("b"));
+  EXPECT_EQ(loop_->held(), 1);
+}
+
+TEST_F(AgentLoopTest, ARepeatedAcknowledgementRenewsNothing) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a"));
+  Pass(absl::Seconds(11));
+  AckHeartbeat({"a"});
+  // 40 s on, copies of that one keep coming.
+  for (int i = 0; i < 4; ++i) {
+    clock_.Advance(absl::Seconds(10));
+    v1::TrackerMessage message;
+    message.mutable_heartbeat_ack()->set_sequence(1);
+    message.mutable_heartbeat_ack()->set_lease_ms(60'000);
+    message.mutable_heartbeat_ack()->add_renewed("a");
+    Receive(message);
+  }
+  clock_.Advance(absl::Seconds(10));
+  EXPECT_FALSE(loop_->gate().MayStart("a"));
+}
+
+TEST_F(AgentLoopTest, ASilentTrackerIsGivenUpAfterThreeHeartbeats) {
+  ConnectWelcomed();
+  Pass(absl::Seconds(29));
+  EXPECT_THAT(closed_, IsEmpty());
+  Pass(absl::Seconds(6));
+  ASSERT_EQ(closed_.size(), 1u);
+  EXPECT_THAT(closed_[0], HasSubstr("silent"));
+}
+
+TEST_F(AgentLoopTest, TheSameAssignmentAgainAfterItWasGivenBackStartsAnew) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a", 1));
+  clock_.Advance(absl::Seconds(50));
+  Tick();
+  ConnectAtOnce();
+  Receive(WelcomeMessage());
+  Clear();
+  Assign(TestAssignment("a", 2));
+  EXPECT_THAT(stopped_, ElementsAre("a"));
+  EXPECT_THAT(started_, ElementsAre("a"));
+  // The end of the first run does not end the second.
+  loop_->OnResult("a", ResultOf(TestAssignment("a", 1), 0), true);
+  Collect();
+  EXPECT_EQ(loop_->held(), 1);
+  EXPECT_FALSE(Batches()[0].results(0).last());
+  Finish(TestAssignment("a", 2), 0);
+  EXPECT_EQ(loop_->held(), 0);
+}
+
+// ---- epochs ----
+
+TEST_F(AgentLoopTest, ATrackerOfALowerEpochIsNotObeyed) {
+  ConnectAtOnce();
+  Receive(WelcomeMessage(7));
+  Assign(TestAssignment("a"));
+  loop_->OnDisconnected(absl::UnavailableError("gone"));
+  connected_ = false;
+  ConnectAtOnce();
+  Clear();
+  Receive(WelcomeMessage(6));
+  EXPECT_FALSE(loop_->welcomed());
+  ASSERT_EQ(closed_.size(), 1u);
+  EXPECT_THAT(closed_[0], HasSubstr("epoch 6"));
+  Assign(TestAssignment("b"));
+  EXPECT_THAT(started_, IsEmpty());
+  EXPECT_THAT(stopped_, IsEmpty()) << "the old leader may not stop work either";
+}
+
+TEST_F(AgentLoopTest, ATrackerWhoseStateIsNewIsAcceptedAfterTwoMinutes) {
+  ConnectAtOnce();
+  Receive(WelcomeMessage(7));
+  loop_->OnDisconnected(absl::UnavailableError("gone"));
+  connected_ = false;
+  const SteadyTime start = clock_.Steady();
+  while (!loop_->welcomed() && clock_.Steady() - start < absl::Minutes(5)) {
+    ConnectAtOnce();
+    Receive(WelcomeMessage(1));
+  }
+  EXPECT_TRUE(loop_->welcomed());
+  EXPECT_GE(clock_.Steady() - start, absl::Minutes(2));
+}
+
+// ---- results ----
+
+TEST_F(AgentLoopTest, AResultIsDurableBeforeItIsSent) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a"));
+  loop_->OnResult("a", ResultOf(TestAssignment("a"), 0), true);
+  const int64_t syncs = disk_.syncs;
+  const std::vector<AgentAction> actions = loop_->Settle();
+  EXPECT_EQ(disk_.syncs, syncs + 1);
+  ASSERT_EQ(actions.size(), 1u);
+  EXPECT_THAT(disk_.durable, HasSubstr("a/0"));
+}
+
+TEST_F(AgentLoopTest, ResultsThatCameTogetherShareOneSync) {
+  ConnectWelcomed();
+  const v1::Assignment a = TestAssignment("a", 1, 30);
+  Assign(a);
+  const int64_t syncs = disk_.syncs;
+  for (int i = 0; i < 30; ++i) loop_->OnResult("a", ResultOf(a, i), i == 29);
+  Collect();
+  EXPECT_EQ(disk_.syncs, syncs + 1);
+  EXPECT_EQ(SentTrials().size(), 30u);
+}
+
+TEST_F(AgentLoopTest, SendsOldestFirstAndForgetsOnlyWhatIsAcknowledged) {
+  ConnectWelcomed();
+  const v1::Assignment a = TestAssignment("a", 1, 3);
+  Assign(a);
+  for (int i = 0; i < 3; ++i) Finish(a, i);
+  EXPECT_THAT(SentTrials(), ElementsAre("a/0", "a/1", "a/2"));
+  EXPECT_EQ(Batches()[2].batch(), 3);
+  Ack("a/1", v1::ACK_STATUS_STORED);
+  Ack("a/2", v1::ACK_STATUS_UNSPECIFIED);
+  EXPECT_EQ(spool_->count(), 2);
+  Ack("a/0", v1::ACK_STATUS_DUPLICATE);
+  Ack("a/2", v1::ACK_STATUS_REJECTED);
+  EXPECT_EQ(spool_->count(), 0);
+}
+
+TEST_F(AgentLoopTest, AReconnectSendsEverythingUnacknowledgedAgain) {
+  ConnectWelcomed();
+  const v1::Assignment a = TestAssignment("a", 1, 3);
+  Assign(a);
+  for (int i = 0; i < 3; ++i) Finish(a, i);
+  Ack("a/0", v1::ACK_STATUS_STORED);
+  loop_->OnDisconnected(absl::UnavailableError("gone"));
+  connected_ = false;
+  ConnectAtOnce();
+  Clear();
+  Receive(WelcomeMessage());
+  EXPECT_THAT(SentTrials(), ElementsAre("a/1", "a/2"));
+  EXPECT_EQ(Batches()[0].batch(), 1);
+}
+
+TEST_F(AgentLoopTest, UnacknowledgedResultsAreSentAgainInTime) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a"));
+  Finish(TestAssignment("a"), 0);
+  Clear();
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_THAT(SentTrials(), IsEmpty()) << i;
+    Pass(absl::Seconds(7));
+    AckHeartbeat({});
+  }
+  Pass(absl::Seconds(3));
+  EXPECT_THAT(SentTrials(), ElementsAre("a/0"));
+}
+
+TEST_F(AgentLoopTest, MessagesAndUnacknowledgedBytesStayUnderAMebibyte) {
+  ConnectWelcomed();
+  const v1::Assignment a = TestAssignment("a", 1, 64);
+  Assign(a);
+  for (int i = 0; i < 64; ++i) {
+    v1::TrialResult result = ResultOf(a, i);
+    result.set_detail(std::string(100'000, 'd'));
+    loop_->OnResult("a", result, i == 63);
+  }
+  Collect();
+  const auto total = [this] {
+    size_t bytes = 0;
+    for (const v1::ResultBatch& batch : Batches()) {
+      EXPECT_LE(batch.ByteSizeLong(), 1u << 20);
+      bytes += batch.ByteSizeLong();
+    }
+    return bytes;
+  };
+  EXPECT_GT(total(), 900'000u);
+  EXPECT_LE(total(), 1u << 20);
+  // Each acknowledgement makes room; all arrive, in order.
+  std::vector<std::string> all = SentTrials();
+  for (int i = 0; i < 64; ++i) {
+    Clear();
+    Ack(absl::StrCat("a/", i), v1::ACK_STATUS_STORED);
+    for (const std::string& trial : SentTrials()) all.push_back(trial);
+  }
+  ASSERT_EQ(all.size(), 64u);
+  for (int i = 0; i < 64; ++i) {
+    EXPECT_EQ(all[static_cast<size_t>(i)], absl::StrCat("a/", i));
+  }
+}
+
+TEST_F(AgentLoopTest, AResultTooLongForAMessageBecomesADeviceFault) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a"));
+  v1::TrialResult result = ResultOf(TestAssignment("a"), 0);
+  for (int i = 0; i < 300'000; ++i) {
+    result.add_blocks()->set_elapsed_ns(1'000'000);
+  }
+  loop_->OnResult("a", result, true);
+  Collect();
+  ASSERT_EQ(Batches().size(), 1u);
+  const v1::TrialResult sent = Batches()[0].results(0).result();
+  EXPECT_EQ(sent.outcome(), v1::OUTCOME_DEVICE_FAULT);
+  EXPECT_THAT(sent.detail(), HasSubstr("longer than a message"));
+  EXPECT_LE(sent.ByteSizeLong(), 1u << 20);
+}
+
+TEST_F(AgentLoopTest, AfterARestartSpooledResultsAreAnnouncedAndDelivered) {
+  ConnectWelcomed();
+  const v1::Assignment a = TestAssignment("a", 4, 1);
+  const v1::Assignment b = TestAssignment("b", 5, 2);
+  Assign(a);
+  Assign(b);
+  Finish(a, 0);
+  Finish(b, 0);  // b's second trial is running when the agent is killed
+  Restart();
+  Clear();
+  ConnectAtOnce();
+  EXPECT_EQ(Hellos()[0].spooled_results(), 2);
+  // "a" only waits for its delivery; "b" cannot go on.
+  EXPECT_THAT(HeldInHello(), ElementsAre("a"));
+  EXPECT_EQ(Hellos()[0].held(0).lease_epoch(), 4);
+  Receive(WelcomeMessage());
+  EXPECT_THAT(SentTrials(), ElementsAre("a/0", "b/0"));
+  EXPECT_THAT(stopped_, IsEmpty());
+}
+
+TEST_F(AgentLoopTest, AFullDiskSendsFromMemoryAndRefusesNewWork) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a"));
+  disk_.broken = true;
+  Finish(TestAssignment("a"), 0);
+  EXPECT_THAT(SentTrials(), ElementsAre("a/0"));
+  Assign(TestAssignment("b"));
+  EXPECT_THAT(Replies().back().reason(), HasSubstr("cannot be written"));
+  disk_.broken = false;
+  Tick();
+  Assign(TestAssignment("c"));
+  EXPECT_TRUE(Replies().back().accepted());
+}
+
+TEST_F(AgentLoopTest, ADeviceUpdateIsSentNowAndInLaterHellos) {
+  ConnectWelcomed();
+  v1::DeviceInfo device = TestHello().devices(0);
+  device.set_health("ok");
+  device.set_l1_bytes(32768);
+  Clear();
+  loop_->OnDevices({device});
+  Collect();
+  ASSERT_EQ(sent_.size(), 1u);
+  EXPECT_EQ(sent_[0].device_update().devices(0).l1_bytes(), 32768);
+  loop_->OnDisconnected(absl::UnavailableError("gone"));
+  connected_ = false;
+  ConnectAtOnce();
+  EXPECT_EQ(Hellos()[0].devices(0).health(), "ok");
+}
+
+// ---- reconnecting ----
+
+TEST_F(AgentLoopTest, ARestartedLocalTrackerIsFoundWithinASecond) {
+  for (int round = 0; round < 20; ++round) {
+    ConnectWelcomed();
+    Pass(absl::Seconds(6));
+    AckHeartbeat({});
+    loop_->OnDisconnected(absl::UnavailableError("gone"));
+    connected_ = false;
+    const SteadyTime start = clock_.Steady();
+    SteadyTime last = start;
+    while (true) {
+      clock_.Advance(loop_->NextWake() - clock_.Steady());
+      Tick();
+      const absl::Duration gap = clock_.Steady() - last;
+      if (clock_.Steady() - start > absl::Seconds(1)) break;
+      EXPECT_GE(gap, absl::Milliseconds(100));
+      EXPECT_LE(gap, absl::Milliseconds(500));
+      last = clock_.Steady();
+      loop_->OnDisconnected(absl::UnavailableError("refused"));
+      connected_ = false;
+    }
+    EXPECT_GT(last, start);
+    loop_->OnDisconnected(absl::UnavailableError("refused"));
+    connected_ = false;
+  }
+}
+
+TEST_F(AgentLoopTest, AnUnreachableTrackerIsTriedEverMoreRarely) {
+  for (int i = 0; i < 200; ++i) {
+    clock_.Advance(loop_->NextWake() - clock_.Steady());
+    Tick();
+    loop_->OnDisconnected(absl::UnavailableError("refused"));
+  }
+  // 190 tries at a mean of 15 s.
+  const double hours = absl::ToDoubleHours(clock_.Steady() - SteadyTime{});
+  EXPECT_GT(hours, 0.6);
+  EXPECT_LT(hours, 1.0);
+}
+
+TEST_F(AgentLoopTest, ANameTakenByAnotherAgentIsNotFoughtOver) {
+  ConnectWelcomed();
+  loop_->OnDisconnected(absl::AbortedError("a newer session took over"));
+  EXPECT_GE(loop_->NextWake() - clock_.Steady(), absl::Seconds(15));
+}
+
+TEST_F(AgentLoopTest, AGoodbyeNamesTheTimeToComeBack) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a"));
+  v1::TrackerMessage message;
+  message.mutable_goodbye()->set_reconnect_after_ms(5'000);
+  Receive(message);
+  EXPECT_EQ(closed_.size(), 1u);
+  EXPECT_THAT(stopped_, IsEmpty());
+  const absl::Duration wait = loop_->NextWake() - clock_.Steady();
+  EXPECT_GE(wait, absl::Seconds(5));
+  EXPECT_LE(wait, absl::Milliseconds(5'500));
+}
+
+}  // namespace
+}  // namespace regatta
