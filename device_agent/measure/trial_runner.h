@@ -51,6 +51,10 @@ struct RunnerOptions {
   int64_t run_limit_ms = 10'000;         // raised for slow references
   int64_t run_memory_bytes = int64_t{4} << 30;
   std::vector<std::string> required_sandbox;  // features that must be in force
+  // Asked, from the runner's threads, before each trial of an assignment starts
+  // to run; false: its lease is nearly over, so nothing more of the assignment
+  // is started (what runs finishes). Empty: always true.
+  std::function<bool(const std::string& assignment_id)> may_start;
 };
 
 // A connection to the spawner that this process started before it had threads
