@@ -19,6 +19,7 @@
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/own_directory.h"
 #include "client/cli/server_address.h"
 #include "client/cli/server_client.h"
 #include "client/cli/stop_signal.h"
@@ -152,11 +153,6 @@ absl::Status WriteAddress(const std::string& dir, const std::string& address) {
         absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
   }
   return absl::OkStatus();
-}
-
-std::string OwnDirectory() {
-  std::error_code error;
-  return fs::read_symlink("/proc/self/exe", error).parent_path().string();
 }
 
 class Fleet {

@@ -2,6 +2,10 @@
 
 #include <sched.h>
 
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "compiler/compile.h"
 
@@ -13,6 +17,11 @@ absl::StatusOr<Host> DescribeHost() {
   cpu_set_t cpus;
   if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0) {
     host.cores = CPU_COUNT(&cpus);
+    std::vector<std::string> list;
+    for (int i = 0; i < CPU_SETSIZE; ++i) {
+      if (CPU_ISSET(i, &cpus)) list.push_back(absl::StrCat(i));
+    }
+    host.cpu_list = absl::StrJoin(list, ",");
   }
   host.device_class = CpuDeviceClass(host.target, host.cores);
   return host;

@@ -12,6 +12,7 @@ namespace regatta::cli {
 struct Host {
   Target target;
   int cores = 1;             // that this process may use
+  std::string cpu_list;      // which: "0-1,4"
   std::string device_class;  // that an agent here would have by default
 };
 

@@ -26,7 +26,8 @@ MAY_INCLUDE = {
     "device_agent/verify": ["proto", "compiler/module"],
     "server": ["compiler", "storage", "proto"],
     "client/cli": ["proto", "compiler", "storage", "server/search",
-                   "server/query", "device_agent/measure"],
+                   "server/query", "device_agent/measure",
+                   "device_agent/spawner"],
 }
 
 # (pattern of a line, where it is allowed, what it is)
