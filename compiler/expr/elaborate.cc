@@ -283,9 +283,8 @@ class Elaborator {
       }
       assigned[stage.tensor] = true;
     }
-    for (size_t i = 0; i < syntax_.tensors.size(); ++i) {
-      if (assigned[i]) continue;
-      AddTensor(i, TensorRole::kInput);
+    for (const StageSyntax& stage : syntax_.stages) {
+      AddInputs(*stage.value, assigned);
     }
     for (const StageSyntax& stage : syntax_.stages) {
       AddTensor(stage.tensor, TensorRole::kOutput);
@@ -302,6 +301,18 @@ class Elaborator {
       tensor.shape = std::move(shape);
     }
     return absl::OkStatus();
+  }
+
+  // In the order of the tree, not of the text: `a > b` is read as `b < a`, and
+  // printing must give the same order.
+  void AddInputs(const Syntax& node, const std::vector<bool>& assigned) {
+    if (node.kind == Expr::Kind::kAccess && !assigned[node.tensor] &&
+        tensor_ids_[node.tensor] < 0) {
+      AddTensor(node.tensor, TensorRole::kInput);
+    }
+    for (const SyntaxPtr& operand : node.operands) {
+      AddInputs(*operand, assigned);
+    }
   }
 
   void AddTensor(size_t syntax_id, TensorRole role) {

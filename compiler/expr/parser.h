@@ -15,6 +15,12 @@
 // A reduction binds the whole right-hand side. A tensor without a binding has
 // the default dtype and the smallest shape that its accesses need; a tensor
 // read through pad() must be bound. The default dtype is f32.
+//
+// Types: arithmetic happens in f32 or i32; narrower operands are widened by
+// casts that become part of the expression, floats and integers mix only
+// through written casts, and numbers and index names take the type of what they
+// meet. A reduction's value has the accumulator's type; storing converts it.
+// Integers are not divided. `a > b` is read as `b < a`.
 #ifndef REGATTA_COMPILER_EXPR_PARSER_H_
 #define REGATTA_COMPILER_EXPR_PARSER_H_
 

@@ -1,0 +1,73 @@
+#include "compiler/target/target.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/compiler/status_text.h"
+
+namespace regatta {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(TargetTest, TextComesBackAsItWasGiven) {
+  for (const std::string text :
+       {"cpu", "cpu,triple=x86_64-linux-gnu,mcpu=znver4",
+        "cpu,triple=x86_64-linux-gnu,mcpu=znver4,vector_bits=512,"
+        "vector_registers=32",
+        "cpu,triple=aarch64-linux-gnu,mcpu=cortex-a72,features=+neon-sve"}) {
+    const auto target = ParseTarget(text);
+    ASSERT_STATUS_OK(target);
+    EXPECT_EQ(target->ToString(), text);
+    EXPECT_EQ(*ParseTarget(target->ToString()), *target);
+  }
+}
+
+TEST(TargetTest, FieldsMayComeInAnyOrderAndFeaturesAreSorted) {
+  const auto a = ParseTarget("cpu,mcpu=x,features=+b+a,triple=t");
+  const auto b = ParseTarget("cpu, triple=t, features=+a+b, mcpu=x");
+  ASSERT_STATUS_OK(a);
+  ASSERT_STATUS_OK(b);
+  EXPECT_EQ(*a, *b);
+  EXPECT_EQ(a->features, (std::vector<std::string>{"+a", "+b"}));
+}
+
+TEST(TargetTest, LanesAreAtLeastOne) {
+  Target target{.vector_bits = 512};
+  EXPECT_EQ(target.Lanes(4), 16);
+  EXPECT_EQ(target.Lanes(1), 64);
+  target.vector_bits = 0;
+  EXPECT_EQ(target.Lanes(4), 1);
+}
+
+TEST(TargetTest, WrongTextIsRefusedByField) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"", "kind"},
+      {"cpu,mcpu=", "mcpu"},
+      {"cpu,mcpu=a b", "mcpu"},
+      {"cpu,vector_bits=-8", "vector_bits"},
+      {"cpu,vector_bits=12", "multiple of 8"},
+      {"cpu,vector_bits=99999999999999", "vector_bits"},
+      {"cpu,vector_registers=x", "vector_registers"},
+      {"cpu,speed=9", "unknown field 'speed'"},
+      {"cpu,mcpu=a,mcpu=b", "given twice"},
+      {"cpu,features=avx", "features"},
+      {"cpu,,", "unknown field ''"},
+      {"9cpu", "kind"},
+      {std::string(100000, 'a'), "too long"}};
+  for (const auto& [text, message] : cases) {
+    const auto target = ParseTarget(text);
+    ASSERT_FALSE(target.ok()) << text;
+    EXPECT_EQ(target.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(StatusText(target), HasSubstr(message));
+  }
+}
+
+TEST(TargetTest, DeviceClassNamesProcessorAndCores) {
+  EXPECT_EQ(CpuDeviceClass({.mcpu = "znver4"}, 2), "znver4-2c");
+  EXPECT_EQ(CpuDeviceClass({.triple = "aarch64-linux-gnu"}, 4), "aarch64-4c");
+}
+
+}  // namespace
+}  // namespace regatta
