@@ -15,8 +15,7 @@ constexpr size_t kExactPairs = 50;
 
 double MedianOfSorted(const std::vector<double>& sorted) {
   const size_t n = sorted.size();
-  return n % 2 == 1 ? sorted[n / 2]
-                    : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+  return n % 2 == 1 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
 // Largest k with P(W+ < k) <= kTail for n pairs under the null hypothesis, that

@@ -1,5 +1,6 @@
-// Statistics of timings that do not flinch at a disturbed sample: medians, order
-// statistics and rank intervals. No sample is ever dropped for being slow.
+// Statistics of timings that do not flinch at a disturbed sample: medians,
+// order statistics and rank intervals. No sample is ever dropped for being
+// slow.
 //
 // Pure functions. Values are plain doubles of any one unit (ns per call);
 // REQUIRES: all finite.
@@ -35,7 +36,7 @@ Interval MedianInterval95(std::vector<double> values);
 // How many times as large a is as b.
 struct Ratio {
   double ratio = 1;
-  double low = 1;   // 95 % interval
+  double low = 1;  // 95 % interval
   double high = 1;
 };
 

@@ -35,9 +35,9 @@ TEST(RobustStatsTest, MedianIntervalTakesTheTabulatedRanks) {
   struct Row {
     int n, low, high;
   };
-  for (const Row& row : {Row{1, 1, 1}, Row{5, 1, 5}, Row{6, 1, 6}, Row{8, 1, 8},
-                         Row{9, 2, 8}, Row{10, 2, 9}, Row{15, 4, 12},
-                         Row{20, 6, 15}, Row{100, 40, 61}}) {
+  for (const Row& row :
+       {Row{1, 1, 1}, Row{5, 1, 5}, Row{6, 1, 6}, Row{8, 1, 8}, Row{9, 2, 8},
+        Row{10, 2, 9}, Row{15, 4, 12}, Row{20, 6, 15}, Row{100, 40, 61}}) {
     const Interval interval = MedianInterval95(Range(row.n));
     EXPECT_EQ(interval.low, row.low) << row.n;
     EXPECT_EQ(interval.high, row.high) << row.n;
@@ -68,8 +68,7 @@ TEST(RobustStatsTest, ADisturbedRoundCancels) {
 
 // Three pairs with log-ratios 0, 1, 5: Walsh averages 0 .5 1 2.5 3 5.
 TEST(RobustStatsTest, HodgesLehmannIsTheMedianOfPairwiseMeans) {
-  const Ratio ratio =
-      PairedRatio({1, std::exp(1), std::exp(5)}, {1, 1, 1});
+  const Ratio ratio = PairedRatio({1, std::exp(1), std::exp(5)}, {1, 1, 1});
   EXPECT_NEAR(ratio.ratio, std::exp(1.75), 1e-12);
   EXPECT_NEAR(ratio.low, 1, 1e-12);
   EXPECT_NEAR(ratio.high, std::exp(5), 1e-9);

@@ -1,0 +1,293 @@
+#include "device_agent/sandbox/cgroup.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace regatta {
+namespace {
+
+constexpr char kPrefix[] = "regatta-";
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+bool WriteFile(const std::string& path, absl::string_view text) {
+  const UniqueFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  return fd.valid() && write(fd.get(), text.data(), text.size()) ==
+                           static_cast<ssize_t>(text.size());
+}
+
+bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+
+// The value after `key` in a file of "key value" lines; 0 when absent.
+int64_t KeyedValue(const std::string& path, absl::string_view key) {
+  const std::string text = ReadFile(path);
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (!absl::ConsumePrefix(&line, key) || !absl::ConsumePrefix(&line, " ")) {
+      continue;
+    }
+    int64_t value = 0;
+    if (absl::SimpleAtoi(line, &value)) return value;
+  }
+  return 0;
+}
+
+// This process's place in a hierarchy: `controller` of version 1, or version 2
+// when empty. Most specific first; only existing directories.
+std::vector<std::string> Places(absl::string_view controller) {
+  std::string own;
+  const std::string memberships = ReadFile("/proc/self/cgroup");
+  for (absl::string_view line : absl::StrSplit(memberships, '\n')) {
+    const std::vector<std::string> parts =
+        absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (parts.size() != 3) continue;
+    const std::vector<std::string> names = absl::StrSplit(parts[1], ',');
+    if (controller.empty() ? parts[0] == "0"
+                           : std::count(names.begin(), names.end(),
+                                        std::string(controller)) > 0) {
+      own = parts[2];
+    }
+  }
+  std::vector<std::string> places;
+  const std::string mounts = ReadFile("/proc/self/mountinfo");
+  for (absl::string_view line : absl::StrSplit(mounts, '\n')) {
+    const std::vector<std::string> halves = absl::StrSplit(line, " - ");
+    if (halves.size() != 2) continue;
+    const std::vector<std::string> left = absl::StrSplit(halves[0], ' ');
+    const std::vector<std::string> right = absl::StrSplit(halves[1], ' ');
+    if (left.size() < 5 || right.size() < 3) continue;
+    const std::vector<std::string> options = absl::StrSplit(right[2], ',');
+    const bool wanted =
+        controller.empty()
+            ? right[0] == "cgroup2"
+            : right[0] == "cgroup" && std::count(options.begin(), options.end(),
+                                                 std::string(controller)) > 0;
+    if (!wanted) continue;
+    const std::string& root = left[3];
+    const std::string& mount = left[4];
+    absl::string_view below = own;
+    if (root != "/" && !absl::ConsumePrefix(&below, root)) below = "";
+    std::string place = absl::StrCat(mount, below == "/" ? "" : below);
+    // Version 2 forbids groups with members beside limited children, so a
+    // delegated parent or the root may serve where the own group does not.
+    for (;;) {
+      if (Exists(place + "/cgroup.procs")) places.push_back(place);
+      if (place.size() <= mount.size()) break;
+      place.resize(place.rfind('/'));
+    }
+    break;
+  }
+  return places;
+}
+
+// Removes groups below `parent` whose spawner is gone; those still populated
+// refuse and stay.
+void RemoveStale(const std::string& parent) {
+  DIR* directory = opendir(parent.c_str());
+  if (directory == nullptr) return;
+  std::vector<std::string> stale;
+  while (const dirent* entry = readdir(directory)) {
+    absl::string_view name = entry->d_name;
+    if (!absl::ConsumePrefix(&name, kPrefix)) continue;
+    int pid = 0;
+    if (absl::SimpleAtoi(name.substr(0, name.find('-')), &pid) &&
+        kill(pid, 0) != 0 && errno == ESRCH) {
+      stale.push_back(absl::StrCat(parent, "/", entry->d_name));
+    }
+  }
+  closedir(directory);
+  for (const std::string& path : stale) rmdir(path.c_str());
+}
+
+// Whether a child process can be put into `directory`.
+bool CanJoin(const std::string& directory) {
+  const pid_t child = fork();
+  if (child == 0) {
+    _exit(WriteFile(directory + "/cgroup.procs", "0") ? 0 : 1);
+  }
+  int status = 1;
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return child > 0 && status == 0;
+}
+
+// The first of `places` in which a group can be made that a process can join
+// and that has every one of `files`.
+std::string FirstUsable(const std::vector<std::string>& places,
+                        const std::vector<std::string>& files) {
+  for (const std::string& place : places) {
+    RemoveStale(place);
+    if (Exists(place + "/cgroup.subtree_control")) {
+      // Fails where it is forbidden or done already; the files tell.
+      WriteFile(place + "/cgroup.subtree_control", "+memory +pids");
+    }
+    const std::string probe =
+        absl::StrCat(place, "/", kPrefix, getpid(), "-probe");
+    if (mkdir(probe.c_str(), 0755) != 0) continue;
+    const bool usable =
+        std::all_of(files.begin(), files.end(),
+                    [&](const std::string& file) {
+                      return Exists(absl::StrCat(probe, "/", file));
+                    }) &&
+        CanJoin(probe);
+    rmdir(probe.c_str());
+    if (usable) return place;
+  }
+  return "";
+}
+
+}  // namespace
+
+CgroupTree CgroupTree::Probe() {
+  CgroupTree tree;
+  const std::vector<std::string> unified = Places("");
+  const std::string complete =
+      FirstUsable(unified, {"memory.max", "pids.max", "cgroup.events"});
+  if (!complete.empty()) {
+    tree.memory_ = tree.pids_ = tree.unified_ = complete;
+    tree.memory_v2_ = true;
+    tree.has_kill_ = !FirstUsable({complete}, {"cgroup.kill"}).empty();
+    return tree;
+  }
+  tree.unified_ = FirstUsable(unified, {"cgroup.kill", "cgroup.events"});
+  tree.has_kill_ = !tree.unified_.empty();
+  tree.memory_ = FirstUsable(Places("memory"), {"memory.limit_in_bytes"});
+  tree.pids_ = FirstUsable(Places("pids"), {"pids.max"});
+  return tree;
+}
+
+std::vector<std::string> CgroupTree::Features() const {
+  std::vector<std::string> features;
+  if (has_memory()) features.push_back("cgroup_memory");
+  if (has_pids()) features.push_back("cgroup_pids");
+  if (has_kill()) features.push_back("cgroup_kill");
+  return features;
+}
+
+absl::StatusOr<std::unique_ptr<Cgroup>> CgroupTree::Create(
+    const CgroupLimits& limits) {
+  const std::string name = absl::StrCat("/", kPrefix, getpid(), "-", next_++);
+  std::unique_ptr<Cgroup> group(new Cgroup);
+  group->memory_v2_ = memory_v2_;
+  const auto make = [&](const std::string& parent,
+                        std::string* directory) -> absl::Status {
+    if (parent.empty()) return absl::OkStatus();
+    *directory = parent + name;
+    std::vector<std::string>& all = group->directories_;
+    if (std::count(all.begin(), all.end(), *directory) > 0) {
+      return absl::OkStatus();
+    }
+    if (mkdir(directory->c_str(), 0755) != 0) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("creating ", *directory, ": ", strerror(errno)));
+    }
+    all.push_back(*directory);
+    group->membership_.emplace_back(
+        open((*directory + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+    if (!group->membership_.back().valid()) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "opening ", *directory, "/cgroup.procs: ", strerror(errno)));
+    }
+    return absl::OkStatus();
+  };
+  for (const auto& [parent, directory] :
+       {std::pair(&memory_, &group->memory_), std::pair(&pids_, &group->pids_),
+        std::pair(&unified_, &group->unified_)}) {
+    if (absl::Status made = make(*parent, directory); !made.ok()) return made;
+  }
+  bool limited = true;
+  if (has_memory() && limits.memory_bytes > 0) {
+    const std::string bytes = absl::StrCat(limits.memory_bytes);
+    if (memory_v2_) {
+      limited &= WriteFile(group->memory_ + "/memory.max", bytes);
+      WriteFile(group->memory_ + "/memory.swap.max", "0");
+      WriteFile(group->memory_ + "/memory.oom.group", "1");
+    } else {
+      limited &= WriteFile(group->memory_ + "/memory.limit_in_bytes", bytes);
+      WriteFile(group->memory_ + "/memory.memsw.limit_in_bytes", bytes);
+    }
+  }
+  if (has_pids() && limits.max_tasks > 0) {
+    limited &=
+        WriteFile(group->pids_ + "/pids.max", absl::StrCat(limits.max_tasks));
+  }
+  if (!limited) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "setting the limits of group ", name, ": ", strerror(errno)));
+  }
+  return group;
+}
+
+Cgroup::~Cgroup() {
+  for (const std::string& directory : directories_) rmdir(directory.c_str());
+}
+
+void Cgroup::Kill() {
+  if (!unified_.empty() && WriteFile(unified_ + "/cgroup.kill", "1")) return;
+  // No fork succeeds any more, so killing what is listed converges.
+  if (!pids_.empty()) WriteFile(pids_ + "/pids.max", "0");
+  for (pid_t pid : Processes()) kill(pid, SIGKILL);
+}
+
+std::vector<pid_t> Cgroup::Processes() const {
+  std::vector<pid_t> processes;
+  for (const std::string& directory : directories_) {
+    const std::string text = ReadFile(directory + "/cgroup.procs");
+    for (absl::string_view line : absl::StrSplit(text, '\n')) {
+      pid_t pid = 0;
+      // 0 stands for a process outside this PID namespace.
+      if (absl::SimpleAtoi(line, &pid) && pid > 0 &&
+          std::count(processes.begin(), processes.end(), pid) == 0) {
+        processes.push_back(pid);
+      }
+    }
+  }
+  return processes;
+}
+
+bool Cgroup::Empty() const { return Processes().empty(); }
+
+bool Cgroup::MemoryLimitHit() const {
+  if (memory_.empty()) return false;
+  return KeyedValue(
+             memory_ + (memory_v2_ ? "/memory.events" : "/memory.oom_control"),
+             "oom_kill") > 0;
+}
+
+bool Cgroup::TaskLimitHit() const {
+  return !pids_.empty() && KeyedValue(pids_ + "/pids.events", "max") > 0;
+}
+
+int64_t Cgroup::PeakMemoryBytes() const {
+  int64_t bytes = 0;
+  if (memory_.empty() ||
+      !absl::SimpleAtoi(
+          absl::StripAsciiWhitespace(
+              ReadFile(memory_ + (memory_v2_ ? "/memory.peak"
+                                             : "/memory.max_usage_in_bytes"))),
+          &bytes)) {
+    return 0;
+  }
+  return bytes;
+}
+
+}  // namespace regatta

@@ -1,0 +1,80 @@
+// Control groups around workers: a memory limit, a task limit and a kill that
+// no fork can outrun. Works with version 2, version 1 and the mixture of both;
+// which parts are there is probed, by doing it once.
+//
+// Not thread-safe; lives in the spawner, which has one thread.
+#ifndef REGATTA_DEVICE_AGENT_SANDBOX_CGROUP_H_
+#define REGATTA_DEVICE_AGENT_SANDBOX_CGROUP_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "device_agent/spawner/unique_fd.h"
+
+namespace regatta {
+
+struct CgroupLimits {
+  int64_t memory_bytes = 0;  // 0: none
+  int max_tasks = 0;         // 0: none
+};
+
+// One worker's groups, one directory per hierarchy. Removed when destroyed,
+// which succeeds only once they are empty.
+class Cgroup {
+ public:
+  ~Cgroup();
+  Cgroup(const Cgroup&) = delete;
+
+  // Open cgroup.procs files: whoever writes "0" to each is inside.
+  const std::vector<UniqueFd>& membership() const { return membership_; }
+  // SIGKILL for everything inside; nothing new starts. To be repeated until
+  // Empty() where there is no cgroup.kill.
+  void Kill();
+  bool Empty() const;
+  std::vector<pid_t> Processes() const;
+  // The kernel killed something for exceeding the memory limit.
+  bool MemoryLimitHit() const;
+  // A fork was refused for exceeding the task limit.
+  bool TaskLimitHit() const;
+  int64_t PeakMemoryBytes() const;  // 0: unknown
+
+ private:
+  friend class CgroupTree;
+  Cgroup() = default;
+  std::string memory_, pids_, unified_;  // directories; "" not used
+  bool memory_v2_ = false;
+  std::vector<std::string> directories_;  // the distinct ones of the above
+  std::vector<UniqueFd> membership_;
+};
+
+// Where this process may create groups.
+class CgroupTree {
+ public:
+  // Tries each place; an empty tree where none works. Removes empty groups that
+  // a killed spawner left behind.
+  static CgroupTree Probe();
+
+  bool has_memory() const { return !memory_.empty(); }
+  bool has_pids() const { return !pids_.empty(); }
+  bool has_kill() const { return has_kill_; }
+  bool empty() const { return !has_memory() && !has_pids() && !has_kill(); }
+  // "cgroup_memory", "cgroup_pids", "cgroup_kill".
+  std::vector<std::string> Features() const;
+
+  // REQUIRES: !empty(). ResourceExhausted names the directory.
+  absl::StatusOr<std::unique_ptr<Cgroup>> Create(const CgroupLimits& limits);
+
+ private:
+  std::string memory_, pids_, unified_;  // parent directories
+  bool memory_v2_ = false, has_kill_ = false;
+  int next_ = 1;
+};
+
+}  // namespace regatta
+
+#endif  // REGATTA_DEVICE_AGENT_SANDBOX_CGROUP_H_

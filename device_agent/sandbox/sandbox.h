@@ -1,0 +1,93 @@
+// What keeps a worker from harming anything but itself, as a set of features
+// that are probed once, by doing them, and then always applied.
+//
+//   no_new_privs    no program gains privileges by being executed
+//   rlimits         core dumps, file size, open files, threads and, without
+//                   cgroup_memory, address space
+//   process_group   a session of its own; killed as one
+//   subreaper       orphans come back to the spawner, which kills them
+//   watch           without cgroups: memory and tasks of the tree are summed up
+//                   every 20 ms and the tree killed when over its limit
+//   uid             (root only) users 65533 for builds, 65534 for candidates
+//   userns          (others only) namespaces through a user namespace
+//   netns ipcns     no network and no shared memory with anything outside
+//   mountns         read-only file system with an empty private /tmp
+//   cgroup_memory cgroup_pids cgroup_kill
+//   seccomp         see seccomp_filter.h
+//   landlock        files by an allow-list, see sandbox.cc
+//
+// Not thread-safe; lives in the spawner. The second, tighter step of a run
+// worker is TightenForCandidate.
+#ifndef REGATTA_DEVICE_AGENT_SANDBOX_SANDBOX_H_
+#define REGATTA_DEVICE_AGENT_SANDBOX_SANDBOX_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "device_agent/sandbox/cgroup.h"
+
+namespace regatta {
+
+struct WorkerLimits {
+  int64_t memory_bytes = 0;  // 0: none
+  int max_tasks = 0;         // 0: none
+};
+
+// One worker about to be executed.
+struct ChildSetup {
+  std::string role;  // "build" or "run"
+  WorkerLimits limits;
+  const Cgroup* cgroup = nullptr;     // null where there are no cgroups
+  int program = -1;                   // open file of the program
+  std::vector<std::string> readable;  // further files that it must read
+  pid_t parent = 0;                   // the spawner
+};
+
+class Sandbox {
+ public:
+  // Probes. `without`: features not to use even where they are there, so that
+  // what poorer machines do can be tested.
+  static Sandbox Probe(const std::set<std::string>& without);
+
+  const std::set<std::string>& features() const { return features_; }
+  bool Has(const std::string& feature) const {
+    return features_.count(feature) > 0;
+  }
+
+  // Puts the calling process, the spawner, into the namespaces that all workers
+  // share. Once, before the first worker.
+  absl::Status EnterSharedNamespaces() const;
+
+  CgroupTree& cgroups() { return cgroups_; }
+
+  // In the forked child, in this order: join the groups, limits, namespaces,
+  // user, no_new_privs, files, system calls. An error means that the child must
+  // not go on. FailedPrecondition for a candidate that would run as root.
+  absl::Status ApplyInChild(const ChildSetup& setup) const;
+
+  // The environment of a worker: "NAME=value".
+  std::vector<std::string> Environment() const;
+
+ private:
+  absl::Status LimitResources(const WorkerLimits& limits) const;
+  absl::Status ChangeUser(const std::string& role) const;
+  absl::Status RestrictPaths(const ChildSetup& setup) const;
+
+  std::set<std::string> features_;
+  CgroupTree cgroups_;
+};
+
+// For a run worker that has loaded its module and is about to call it: applies
+// what the spawner has in force (told through the environment) in its tightest
+// form: no file can be opened, no process started. An error means that the
+// module must not be called.
+absl::Status TightenForCandidate();
+
+}  // namespace regatta
+
+#endif  // REGATTA_DEVICE_AGENT_SANDBOX_SANDBOX_H_

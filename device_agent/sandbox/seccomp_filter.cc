@@ -1,0 +1,165 @@
+#include "device_agent/sandbox/seccomp_filter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace regatta {
+namespace {
+
+// Names, since some exist on some architectures or kernels only.
+constexpr const char* kMachine[] = {
+    // other code into the kernel or in place of it
+    "kexec_load", "kexec_file_load", "init_module", "finit_module",
+    "delete_module", "bpf", "reboot",
+    // other processes
+    "ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd",
+    "process_madvise", "kcmp",
+    // the file system's shape
+    "mount", "umount2", "pivot_root", "chroot", "move_mount", "fsopen",
+    "fsconfig", "fsmount", "fspick", "open_tree", "mount_setattr", "swapon",
+    "swapoff", "quotactl", "quotactl_fd", "open_by_handle_at",
+    "name_to_handle_at", "mknod", "mknodat",
+    // new privileges and namespaces
+    "setns", "unshare", "keyctl", "add_key", "request_key",
+    // the machine's settings
+    "acct", "settimeofday", "clock_settime", "adjtimex", "clock_adjtime",
+    "sethostname", "setdomainname", "iopl", "ioperm", "syslog", "nfsservctl",
+    "lookup_dcookie", "vhangup",
+    // interfaces that are large and that no kernel of ours needs
+    "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter",
+    "io_uring_register", "fanotify_init", "fanotify_mark",
+    // network
+    "socket", "connect", "bind", "listen", "accept", "accept4"};
+
+constexpr const char* kCandidate[] = {"fork",
+                                      "vfork",
+                                      "execve",
+                                      "execveat",
+                                      "creat",
+                                      "link",
+                                      "linkat",
+                                      "symlink",
+                                      "symlinkat",
+                                      "unlink",
+                                      "unlinkat",
+                                      "rename",
+                                      "renameat",
+                                      "renameat2",
+                                      "mkdir",
+                                      "mkdirat",
+                                      "rmdir",
+                                      "truncate",
+                                      "chmod",
+                                      "fchmodat",
+                                      "chown",
+                                      "fchownat",
+                                      "lchown",
+                                      "setxattr",
+                                      "lsetxattr",
+                                      "fsetxattr",
+                                      "removexattr",
+                                      "inotify_init1",
+                                      "pidfd_open",
+                                      "pidfd_send_signal",
+                                      "rt_sigqueueinfo",
+                                      "rt_tgsigqueueinfo",
+                                      "socketpair",
+                                      "shmget",
+                                      "msgget",
+                                      "semget",
+                                      "mq_open",
+                                      "setrlimit",
+                                      "sched_setscheduler",
+                                      "sched_setattr",
+                                      "setpriority",
+                                      "sched_setparam"};
+
+class Filter {
+ public:
+  explicit Filter(uint32_t action)
+      : context_(seccomp_init(SCMP_ACT_ALLOW)), action_(action) {}
+  ~Filter() { seccomp_release(context_); }
+
+  void Deny(const char* name) { Deny(name, action_); }
+  void Deny(const char* name, uint32_t action) {
+    const int number = seccomp_syscall_resolve_name(name);
+    // Not on this architecture: nothing to deny.
+    if (number == __NR_SCMP_ERROR || number < 0) return;
+    Note(name, seccomp_rule_add(context_, action, number, 0));
+  }
+  void DenyWhen(const char* name, scmp_arg_cmp condition) {
+    const int number = seccomp_syscall_resolve_name(name);
+    if (number == __NR_SCMP_ERROR || number < 0) return;
+    Note(name, seccomp_rule_add(context_, action_, number, 1, condition));
+  }
+  absl::Status Load() {
+    if (error_.empty()) Note("loading the filter", seccomp_load(context_));
+    if (error_.empty()) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat("seccomp: ", error_));
+  }
+
+ private:
+  void Note(const char* what, int result) {
+    if (result != 0 && error_.empty()) {
+      error_ = absl::StrCat(what, ": ", strerror(-result));
+    }
+  }
+
+  scmp_filter_ctx context_;
+  uint32_t action_;
+  std::string error_;
+};
+
+}  // namespace
+
+bool SeccompAvailable() {
+  const uint32_t action = SECCOMP_RET_TRAP;
+  return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+}
+
+absl::Status InstallWorkerFilter() {
+  Filter filter(SCMP_ACT_ERRNO(EPERM));
+  for (const char* name : kMachine) filter.Deny(name);
+  return filter.Load();
+}
+
+absl::Status InstallCandidateFilter() {
+  Filter filter(SCMP_ACT_TRAP);
+  for (const char* name : kMachine) filter.Deny(name);
+  for (const char* name : kCandidate) filter.Deny(name);
+  // A filter cannot look into clone3's memory; the C library falls back to
+  // clone, where threads can be told from processes.
+  filter.Deny("clone3", SCMP_ACT_ERRNO(ENOSYS));
+  filter.DenyWhen("clone", SCMP_A0_32(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
+  const auto self = static_cast<uint32_t>(getpid());
+  for (const char* name : {"kill", "tgkill"}) {
+    filter.DenyWhen(name, scmp_arg_cmp{0, SCMP_CMP_NE, self, 0});
+  }
+  filter.Deny("tkill");
+  for (uint32_t mode : {O_WRONLY, O_RDWR}) {
+    filter.DenyWhen("open", SCMP_A1_32(SCMP_CMP_MASKED_EQ, O_ACCMODE, mode));
+    filter.DenyWhen("openat", SCMP_A2_32(SCMP_CMP_MASKED_EQ, O_ACCMODE, mode));
+  }
+  filter.Deny("openat2", SCMP_ACT_ERRNO(ENOSYS));
+  return filter.Load();
+}
+
+std::string SyscallName(int number) {
+  char* name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);
+  if (name == nullptr) return absl::StrCat("system call ", number);
+  std::string text = name;
+  free(name);
+  return text;
+}
+
+}  // namespace regatta

@@ -1,0 +1,216 @@
+#include "device_agent/spawner/spawner.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+
+namespace regatta {
+namespace {
+
+constexpr int kKillAgainMs = 5;
+constexpr int kWatchMs = 20;
+// The agent is trusted and sends whole frames; this bounds a torn one.
+constexpr int kFrameMs = 1000;
+
+}  // namespace
+
+Spawner::Spawner(Sandbox sandbox, FrameChannel agent, const Clock& clock)
+    : sandbox_(std::move(sandbox)), agent_(std::move(agent)), clock_(clock) {}
+
+absl::Status Spawner::Run() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGCHLD);
+  sigaddset(&signals, SIGTERM);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  const UniqueFd signal_fd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signal_fd.valid()) {
+    return absl::InternalError(absl::StrCat("signalfd: ", strerror(errno)));
+  }
+  v1::SpawnEvent ready;
+  for (const std::string& feature : sandbox_.features()) {
+    ready.mutable_ready()->add_sandbox(feature);
+  }
+  Report(0, std::move(ready));
+
+  for (bool serving = true; serving;) {
+    std::vector<pollfd> polled = {{agent_.fd(), POLLIN, 0},
+                                  {signal_fd.get(), POLLIN, 0}};
+    for (const auto& [id, served] : workers_) {
+      if (served.worker->error_pipe() >= 0) {
+        polled.push_back({served.worker->error_pipe(), POLLIN, 0});
+      }
+    }
+    if (poll(polled.data(), polled.size(), WaitMs()) < 0 && errno != EINTR) {
+      return absl::InternalError(absl::StrCat("poll: ", strerror(errno)));
+    }
+    signalfd_siginfo info;
+    while (read(signal_fd.get(), &info, sizeof(info)) == sizeof(info)) {
+      if (info.ssi_signo == SIGTERM) serving = false;
+    }
+    for (auto& [id, served] : workers_) served.worker->ReadErrors();
+    if (polled[0].revents != 0 && !HandleRequest()) serving = false;
+    ReapEnded();
+    Advance();
+  }
+  KillAll();
+  return absl::OkStatus();
+}
+
+bool Spawner::HandleRequest() {
+  std::vector<UniqueFd> descriptors;
+  absl::StatusOr<v1::SpawnRequest> request =
+      agent_.ReceiveMessage<v1::SpawnRequest>(&descriptors, kFrameMs);
+  if (!request.ok()) {
+    if (request.status().code() != absl::StatusCode::kOutOfRange) {
+      LOG(kError) << "from the agent: " << request.status().message();
+    }
+    return false;
+  }
+  if (request->has_spawn()) {
+    HandleSpawn(request->request_id(), request->spawn(),
+                std::move(descriptors));
+  } else if (request->has_kill()) {
+    const auto it = workers_.find(request->kill().worker());
+    // It may just have ended by itself.
+    if (it != workers_.end()) {
+      it->second.worker->Kill(v1::EXIT_REASON_KILLED_ON_REQUEST, "");
+    }
+  }
+  return true;
+}
+
+void Spawner::HandleSpawn(int64_t request_id, const v1::Spawn& spawn,
+                          std::vector<UniqueFd> descriptors) {
+  v1::SpawnEvent event;
+  if (descriptors.empty()) {
+    event.set_error("a Spawn without a socket beside it");
+    return Report(request_id, std::move(event));
+  }
+  UniqueFd held;
+  if (descriptors.size() > 1) held = std::move(descriptors[1]);
+  absl::StatusOr<std::unique_ptr<Worker>> worker =
+      Worker::Start(spawn, next_worker_, sandbox_, std::move(descriptors[0]),
+                    std::move(held), clock_);
+  if (!worker.ok()) {
+    event.set_error(std::string(worker.status().message()));
+    return Report(request_id, std::move(event));
+  }
+  event.mutable_started()->set_worker(next_worker_);
+  event.mutable_started()->set_pid((*worker)->pid());
+  workers_[next_worker_] = {*std::move(worker), request_id};
+  ++next_worker_;
+  Report(request_id, std::move(event));
+}
+
+void Spawner::ReapEnded() {
+  for (;;) {
+    siginfo_t ended = {};
+    if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        ended.si_pid == 0) {
+      return;
+    }
+    const auto it =
+        std::find_if(workers_.begin(), workers_.end(), [&](const auto& entry) {
+          return entry.second.worker->pid() == ended.si_pid;
+        });
+    // Its number and its group are its own only until it is waited for.
+    if (it != workers_.end()) it->second.worker->ProgramEnded();
+    int status = 0;
+    rusage usage = {};
+    wait4(ended.si_pid, &status, 0, &usage);
+    if (it != workers_.end()) it->second.worker->ProgramReaped(status, usage);
+  }
+}
+
+std::vector<ProcessInfo> Spawner::Strays(const ProcessTree& tree) const {
+  std::set<pid_t> running;
+  for (const auto& [id, served] : workers_) {
+    if (served.worker->killing()) continue;
+    running.insert(served.worker->pid());
+    for (const ProcessInfo& process : tree.Descendants(served.worker->pid())) {
+      running.insert(process.pid);
+    }
+  }
+  std::vector<ProcessInfo> strays;
+  for (const ProcessInfo& process : tree.Descendants(getpid())) {
+    if (running.count(process.pid) == 0) strays.push_back(process);
+  }
+  return strays;
+}
+
+void Spawner::Advance() {
+  const bool any_killing = std::any_of(
+      workers_.begin(), workers_.end(),
+      [](const auto& entry) { return entry.second.worker->killing(); });
+  const bool sweep = any_killing && sandbox_.cgroups().empty();
+  std::optional<ProcessTree> tree;
+  if (!workers_.empty() && (sandbox_.Has("watch") || sweep)) {
+    tree = ProcessTree::Read();
+  }
+  const std::vector<ProcessInfo> strays =
+      sweep ? Strays(*tree) : std::vector<ProcessInfo>();
+  for (auto it = workers_.begin(); it != workers_.end();) {
+    Worker& worker = *it->second.worker;
+    worker.CheckLimits(tree.has_value() ? &*tree : nullptr);
+    if (!worker.Finish(strays)) {
+      ++it;
+      continue;
+    }
+    worker.ReadErrors();
+    v1::SpawnEvent event;
+    *event.mutable_exited() = worker.Report();
+    const int64_t request_id = it->second.request_id;
+    it = workers_.erase(it);
+    Report(request_id, std::move(event));
+  }
+}
+
+int Spawner::WaitMs() const {
+  int64_t wait = -1;
+  const auto at_most = [&](int64_t ms) {
+    wait = wait < 0 ? ms : std::min(wait, ms);
+  };
+  for (const auto& [id, served] : workers_) {
+    if (served.worker->killing()) {
+      at_most(kKillAgainMs);
+      continue;
+    }
+    if (sandbox_.Has("watch")) at_most(kWatchMs);
+    if (served.worker->deadline().has_value()) {
+      const absl::Duration left = *served.worker->deadline() - clock_.Steady();
+      at_most(std::max<int64_t>(0, absl::ToInt64Milliseconds(left) + 1));
+    }
+  }
+  return static_cast<int>(std::min<int64_t>(wait, 1 << 30));
+}
+
+void Spawner::Report(int64_t request_id, v1::SpawnEvent event) {
+  event.set_request_id(request_id);
+  // A failure to send shows as the end of the socket in the next round.
+  agent_.Send(event).IgnoreError();
+}
+
+void Spawner::KillAll() {
+  for (auto& [id, served] : workers_) {
+    served.worker->Kill(v1::EXIT_REASON_KILLED_ON_REQUEST, "");
+  }
+  while (!workers_.empty()) {
+    ReapEnded();
+    Advance();
+    if (!workers_.empty()) poll(nullptr, 0, kKillAgainMs);
+  }
+}
+
+}  // namespace regatta

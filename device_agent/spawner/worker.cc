@@ -1,0 +1,289 @@
+#include "device_agent/spawner/worker.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "device_agent/spawner/cpu_list.h"
+
+namespace regatta {
+namespace {
+
+constexpr int kWorkerChannel = 3;
+constexpr size_t kErrorReadBytes = 64 << 10;
+
+absl::Status SystemError(absl::string_view what) {
+  return absl::InternalError(absl::StrCat(what, ": ", strerror(errno)));
+}
+
+struct Pipe {
+  UniqueFd read, write;
+};
+
+absl::StatusOr<Pipe> MakePipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return SystemError("pipe");
+  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+// What the forked child needs to become the worker.
+struct Launch {
+  const v1::Spawn& spawn;
+  const Sandbox& sandbox;
+  ChildSetup setup;
+  std::vector<int> cpus;
+  int socket, errors;
+};
+
+absl::Status WireDescriptors(const Launch& launch) {
+  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(nothing, 1) < 0 ||
+      dup2(launch.errors, 2) < 0 || dup2(launch.socket, kWorkerChannel) < 0) {
+    return SystemError("descriptors");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PinTo(const std::vector<int>& cpus) {
+  if (cpus.empty()) return absl::OkStatus();
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int cpu : cpus) CPU_SET(cpu, &set);
+  if (sched_setaffinity(0, sizeof(set), &set) != 0) {
+    return SystemError(absl::StrCat("running on CPUs ", FormatCpuList(cpus)));
+  }
+  return absl::OkStatus();
+}
+
+// Returns only on failure.
+absl::Status BecomeWorker(const Launch& launch) {
+  for (int signal_number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
+    signal(signal_number, SIG_DFL);
+  }
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  RETURN_IF_ERROR(PinTo(launch.cpus));
+  RETURN_IF_ERROR(launch.sandbox.ApplyInChild(launch.setup));
+  RETURN_IF_ERROR(WireDescriptors(launch));
+
+  std::vector<std::string> environment = launch.sandbox.Environment();
+  std::vector<char*> arguments = {
+      const_cast<char*>(launch.spawn.program().c_str())};
+  for (const std::string& argument : launch.spawn.arguments()) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  }
+  arguments.push_back(nullptr);
+  std::vector<char*> variables;
+  for (std::string& variable : environment) {
+    variables.push_back(variable.data());
+  }
+  variables.push_back(nullptr);
+  // By descriptor: the worker's user may be unable to reach the program's
+  // folder.
+  syscall(SYS_execveat, launch.setup.program, "", arguments.data(),
+          variables.data(), AT_EMPTY_PATH);
+  return SystemError(absl::StrCat("executing ", launch.spawn.program()));
+}
+
+// Everything that can be read until the writers are gone.
+std::string ReadAll(int fd) {
+  std::string text;
+  char buffer[512];
+  for (;;) {
+    const ssize_t got = read(fd, buffer, sizeof(buffer));
+    if (got > 0) text.append(buffer, got);
+    if (got == 0 || (got < 0 && errno != EINTR)) return text;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(
+    const v1::Spawn& spawn, int64_t id, Sandbox& sandbox, UniqueFd socket,
+    UniqueFd held, const Clock& clock) {
+  if (spawn.role() != "build" && spawn.role() != "run") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("role \"", spawn.role(), "\" is neither build nor run"));
+  }
+  const UniqueFd program(open(spawn.program().c_str(), O_RDONLY | O_CLOEXEC));
+  if (!program.valid()) {
+    return absl::NotFoundError(absl::StrCat("worker program ", spawn.program(),
+                                            ": ", strerror(errno)));
+  }
+  std::unique_ptr<Worker> worker(new Worker(clock));
+  worker->id_ = id;
+  worker->role_ = spawn.role();
+  worker->memory_limit_bytes_ = spawn.memory_limit_bytes();
+  worker->max_tasks_ = spawn.max_tasks();
+  worker->held_ = std::move(held);
+  Launch launch{spawn, sandbox, {}, {}, socket.get(), -1};
+  ASSIGN_OR_RETURN(launch.cpus, ParseCpuList(spawn.cpu_list()));
+  ASSIGN_OR_RETURN(Pipe errors, MakePipe());
+  ASSIGN_OR_RETURN(Pipe failure, MakePipe());
+  if (!sandbox.cgroups().empty()) {
+    ASSIGN_OR_RETURN(worker->cgroup_,
+                     sandbox.cgroups().Create(
+                         {spawn.memory_limit_bytes(), spawn.max_tasks()}));
+  }
+  launch.setup.role = spawn.role();
+  launch.setup.limits = {spawn.memory_limit_bytes(), spawn.max_tasks()};
+  launch.setup.cgroup = worker->cgroup_.get();
+  launch.setup.program = program.get();
+  launch.setup.parent = getpid();
+  for (const std::string& argument : spawn.arguments()) {
+    if (argument[0] == '/') launch.setup.readable.push_back(argument);
+  }
+  launch.errors = errors.write.get();
+  const pid_t child = fork();
+  if (child < 0) return SystemError("fork");
+  if (child == 0) {
+    const std::string message(BecomeWorker(launch).message());
+    [[maybe_unused]] ssize_t written =
+        write(failure.write.get(), message.data(), message.size());
+    _exit(127);
+  }
+  worker->pid_ = child;
+  failure.write.Reset();
+  errors.write.Reset();
+  if (const std::string message = ReadAll(failure.read.get());
+      !message.empty()) {
+    while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    return absl::InternalError(message);
+  }
+  fcntl(errors.read.get(), F_SETFL, O_NONBLOCK);
+  worker->errors_ = std::move(errors.read);
+  if (spawn.wall_limit_ms() > 0) {
+    worker->deadline_ =
+        clock.Steady() + absl::Milliseconds(spawn.wall_limit_ms());
+  }
+  return worker;
+}
+
+void Worker::ReadErrors() {
+  if (!errors_.valid()) return;
+  char buffer[4096];
+  // Bounded, so that a worker that never stops writing starves nobody.
+  for (size_t total = 0; total < kErrorReadBytes;) {
+    const ssize_t got = read(errors_.get(), buffer, sizeof(buffer));
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN) errors_.Reset();
+      return;
+    }
+    if (got == 0) {
+      errors_.Reset();
+      return;
+    }
+    total += got;
+    error_tail_.append(buffer, got);
+    if (error_tail_.size() > kErrorTailBytes) {
+      error_tail_.erase(0, error_tail_.size() - kErrorTailBytes);
+    }
+  }
+}
+
+void Worker::Kill(v1::ExitReason reason, const std::string& note) {
+  if (killing()) return;
+  reason_ = reason;
+  note_ = note;
+  kill_deadline_ = clock_.Steady() + kKillLimit;
+  // The program has not been waited for, so its number is still its own and its
+  // group's.
+  kill(pid_, SIGKILL);
+  kill(-pid_, SIGKILL);
+  if (cgroup_ != nullptr) cgroup_->Kill();
+}
+
+void Worker::ProgramEnded() {
+  kill(-pid_, SIGKILL);
+  Kill(v1::EXIT_REASON_UNSPECIFIED, "");
+}
+
+void Worker::ProgramReaped(int status, const rusage& usage) {
+  reaped_ = true;
+  status_ = status;
+  peak_bytes_ = std::max<int64_t>(peak_bytes_, usage.ru_maxrss * 1024);
+}
+
+void Worker::CheckLimits(const ProcessTree* tree) {
+  if (killing()) return;
+  if (deadline_.has_value() && clock_.Steady() >= *deadline_) {
+    return Kill(v1::EXIT_REASON_WALL_LIMIT, "");
+  }
+  const ProcessInfo* program = tree == nullptr ? nullptr : tree->Find(pid_);
+  if (program == nullptr) return;
+  int64_t bytes = program->resident_bytes;
+  int tasks = program->threads;
+  for (const ProcessInfo& process : tree->Descendants(pid_)) {
+    bytes += process.resident_bytes;
+    tasks += process.threads;
+  }
+  peak_bytes_ = std::max(peak_bytes_, bytes);
+  if (memory_limit_bytes_ > 0 && bytes > memory_limit_bytes_) {
+    Kill(v1::EXIT_REASON_MEMORY_LIMIT, "");
+  } else if (max_tasks_ > 0 && tasks > max_tasks_) {
+    Kill(v1::EXIT_REASON_SANDBOX,
+         absl::StrCat("more than ", max_tasks_, " processes and threads"));
+  }
+}
+
+bool Worker::Finish(const std::vector<ProcessInfo>& strays) {
+  if (!killing()) return false;
+  if (cgroup_ != nullptr) {
+    if (reaped_ && cgroup_->Empty()) return true;
+    cgroup_->Kill();
+  } else {
+    if (reaped_ && strays.empty()) return true;
+    // Stopped first, so that they cannot fork faster than they are killed.
+    for (const ProcessInfo& stray : strays) kill(stray.pid, SIGSTOP);
+    for (const ProcessInfo& stray : strays) kill(stray.pid, SIGKILL);
+  }
+  if (clock_.Steady() < *kill_deadline_) return false;
+  leftovers_ = true;
+  return true;
+}
+
+v1::Exited Worker::Report() const {
+  v1::Exited exited;
+  exited.set_worker(id_);
+  exited.set_leftovers(leftovers_);
+  exited.set_stderr_tail(note_.empty() ? error_tail_
+                                       : absl::StrCat(error_tail_, note_));
+  const bool signalled = WIFSIGNALED(status_);
+  exited.set_code(signalled ? WTERMSIG(status_) : WEXITSTATUS(status_));
+  int64_t peak = peak_bytes_;
+  v1::ExitReason reason = reason_;
+  if (reason == v1::EXIT_REASON_UNSPECIFIED) {
+    reason = !signalled                ? v1::EXIT_REASON_EXITED
+             : exited.code() == SIGSYS ? v1::EXIT_REASON_SANDBOX
+                                       : v1::EXIT_REASON_SIGNALLED;
+  }
+  if (cgroup_ != nullptr) {
+    peak = std::max(peak, cgroup_->PeakMemoryBytes());
+    if (cgroup_->MemoryLimitHit()) {
+      reason = v1::EXIT_REASON_MEMORY_LIMIT;
+    } else if (role_ == "run" && cgroup_->TaskLimitHit()) {
+      reason = v1::EXIT_REASON_SANDBOX;
+      exited.set_stderr_tail(
+          absl::StrCat("more than ", max_tasks_, " processes and threads"));
+    }
+  }
+  exited.set_reason(reason);
+  exited.set_peak_memory_bytes(peak);
+  return exited;
+}
+
+}  // namespace regatta

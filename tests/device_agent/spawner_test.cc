@@ -1,0 +1,248 @@
+// The spawner with real processes, on this machine's best sandbox and on what
+// poorer machines have.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/clock.h"
+#include "device_agent/spawner/process_tree.h"
+#include "device_agent/spawner/spawner_client.h"
+#include "gtest/gtest.h"
+
+namespace regatta {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(10);
+
+struct Poorness {
+  std::string name;
+  std::vector<std::string> without;
+};
+
+class SpawnerTest : public ::testing::TestWithParam<Poorness> {
+ protected:
+  void SetUp() override {
+    absl::StatusOr<std::shared_ptr<SpawnerClient>> spawner =
+        SpawnerClient::Start(REGATTA_BIN_DIR "/regatta-spawner",
+                             GetParam().without);
+    ASSERT_TRUE(spawner.ok()) << spawner.status();
+    spawner_ = *std::move(spawner);
+  }
+  void TearDown() override {
+    if (spawner_ == nullptr) return;
+    EXPECT_TRUE(ProcessTree::Read().Descendants(spawner_->pid()).empty())
+        << "something is left below the spawner";
+  }
+
+  v1::Spawn Command(const std::vector<std::string>& words) {
+    v1::Spawn spawn;
+    spawn.set_program(REGATTA_BIN_DIR "/misbehaving_worker");
+    for (const std::string& word : words) spawn.add_arguments(word);
+    spawn.set_role("run");
+    spawn.set_wall_limit_ms(20'000);
+    spawn.set_memory_limit_bytes(64 << 20);
+    spawn.set_max_tasks(16);
+    return spawn;
+  }
+  v1::Exited RunToEnd(const v1::Spawn& spawn) {
+    auto worker = spawner_->Spawn(spawn);
+    EXPECT_TRUE(worker.ok()) << worker.status();
+    if (!worker.ok()) return {};
+    auto exited = (*worker)->WaitExited(kPatience);
+    EXPECT_TRUE(exited.ok()) << exited.status();
+    if (!exited.ok()) return {};
+    EXPECT_FALSE(exited->leftovers());
+    return *exited;
+  }
+  bool Has(const std::string& feature) {
+    const std::vector<std::string>& all = spawner_->sandbox();
+    return std::count(all.begin(), all.end(), feature) > 0;
+  }
+
+  std::shared_ptr<SpawnerClient> spawner_;
+};
+
+TEST_P(SpawnerTest, ReportsTheExitCode) {
+  const v1::Exited exited = RunToEnd(Command({"exit", "7"}));
+  EXPECT_EQ(exited.reason(), v1::EXIT_REASON_EXITED);
+  EXPECT_EQ(exited.code(), 7);
+}
+
+TEST_P(SpawnerTest, ReportsTheSignal) {
+  const v1::Exited exited = RunToEnd(Command({"segv"}));
+  EXPECT_EQ(exited.reason(), v1::EXIT_REASON_SIGNALLED);
+  EXPECT_EQ(exited.code(), SIGSEGV);
+}
+
+TEST_P(SpawnerTest, KillsAtTheWallLimit) {
+  v1::Spawn spawn = Command({"spin"});
+  spawn.set_wall_limit_ms(50);
+  EXPECT_EQ(RunToEnd(spawn).reason(), v1::EXIT_REASON_WALL_LIMIT);
+}
+
+TEST_P(SpawnerTest, KillsOnRequest) {
+  auto worker = spawner_->Spawn(Command({"hang"}));
+  ASSERT_TRUE(worker.ok()) << worker.status();
+  (*worker)->Kill();
+  auto exited = (*worker)->WaitExited(kPatience);
+  ASSERT_TRUE(exited.ok()) << exited.status();
+  EXPECT_EQ(exited->reason(), v1::EXIT_REASON_KILLED_ON_REQUEST);
+}
+
+TEST_P(SpawnerTest, StopsUnboundedMemory) {
+  const v1::Exited exited = RunToEnd(Command({"grow"}));
+  EXPECT_EQ(exited.reason(), v1::EXIT_REASON_MEMORY_LIMIT);
+  EXPECT_GT(exited.peak_memory_bytes(), 32 << 20);
+}
+
+TEST_P(SpawnerTest, StopsAForkBomb) {
+  v1::Spawn spawn = Command({"bomb"});
+  spawn.set_wall_limit_ms(300);
+  const v1::Exited exited = RunToEnd(spawn);
+  // Where the kernel refuses forks quietly, the wall limit ends it.
+  EXPECT_TRUE(exited.reason() == v1::EXIT_REASON_SANDBOX ||
+              exited.reason() == v1::EXIT_REASON_WALL_LIMIT)
+      << exited.ShortDebugString();
+  if (Has("cgroup_pids")) {
+    EXPECT_EQ(exited.reason(), v1::EXIT_REASON_SANDBOX);
+    EXPECT_EQ(exited.stderr_tail(), "more than 16 processes and threads");
+  }
+}
+
+TEST_P(SpawnerTest, KillsWhatLeftTheSessionOfAnEndedWorker) {
+  const v1::Exited exited = RunToEnd(Command({"escape"}));
+  EXPECT_EQ(exited.reason(), v1::EXIT_REASON_EXITED);
+}
+
+TEST_P(SpawnerTest, KillsWhatLeftTheSessionOfAKilledWorker) {
+  v1::Spawn spawn = Command({"escape_and_hang"});
+  spawn.set_wall_limit_ms(200);
+  EXPECT_EQ(RunToEnd(spawn).reason(), v1::EXIT_REASON_WALL_LIMIT);
+}
+
+TEST_P(SpawnerTest, KeepsTheEndOfAFloodOfErrors) {
+  const v1::Exited exited = RunToEnd(Command({"flood"}));
+  EXPECT_EQ(exited.stderr_tail().size(), 4096u);
+  EXPECT_EQ(exited.stderr_tail().substr(4096 - 8), "the end\n");
+}
+
+TEST_P(SpawnerTest, RefusesWhatItsFeaturesPromise) {
+  setenv("REGATTA_TEST_SECRET", "1", 1);
+  const v1::Exited exited = RunToEnd(Command({"try"}));
+  const auto refused = [&](const std::string& what) {
+    return exited.stderr_tail().find(what + "=refused") != std::string::npos;
+  };
+  EXPECT_TRUE(refused("root")) << exited.stderr_tail();
+  EXPECT_TRUE(refused("privileges"));
+  EXPECT_TRUE(refused("signal") || !Has("uid"));
+  EXPECT_TRUE(refused("agent_variable"));
+  if (Has("seccomp")) EXPECT_TRUE(refused("socket"));
+  if (Has("landlock")) EXPECT_TRUE(refused("home"));
+  if (Has("landlock") || Has("mountns")) EXPECT_TRUE(refused("write"));
+}
+
+TEST_P(SpawnerTest, OtherWorkersGoOnWhileOneIsKilled) {
+  auto echo = spawner_->Spawn(Command({"echo"}));
+  ASSERT_TRUE(echo.ok()) << echo.status();
+  RunToEnd(Command({"escape"}));
+  char byte = 'x';
+  ASSERT_EQ(write((*echo)->channel().fd(), &byte, 1), 1);
+  ASSERT_EQ(read((*echo)->channel().fd(), &byte, 1), 1);
+  EXPECT_EQ(byte, 'x');
+  (*echo)->Kill();
+  EXPECT_TRUE((*echo)->WaitExited(kPatience).ok());
+}
+
+TEST_P(SpawnerTest, SaysWhichProgramIsMissing) {
+  v1::Spawn spawn = Command({});
+  spawn.set_program("/no/such/worker");
+  auto worker = spawner_->Spawn(spawn);
+  ASSERT_FALSE(worker.ok());
+  EXPECT_NE(worker.status().message().find("/no/such/worker"),
+            absl::string_view::npos);
+  EXPECT_EQ(RunToEnd(Command({"exit", "0"})).code(), 0);
+}
+
+TEST_P(SpawnerTest, RefusesAProcessorThatIsNotThere) {
+  v1::Spawn spawn = Command({"exit", "0"});
+  spawn.set_cpu_list("1023");
+  auto worker = spawner_->Spawn(spawn);
+  ASSERT_FALSE(worker.ok());
+  EXPECT_NE(worker.status().message().find("CPUs 1023"),
+            absl::string_view::npos);
+}
+
+TEST_P(SpawnerTest, NamesRequiredFeaturesThatAreMissing) {
+  EXPECT_TRUE(spawner_->Require({"rlimits"}).ok());
+  const absl::Status status = spawner_->Require({"rlimits", "moat"});
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(status.message().find("moat"), absl::string_view::npos);
+}
+
+TEST_P(SpawnerTest, WorkersDieWithTheSpawnerEvenWhenItIsKilled) {
+  auto worker = spawner_->Spawn(Command({"hang"}));
+  ASSERT_TRUE(worker.ok()) << worker.status();
+  kill(spawner_->pid(), SIGKILL);
+  // The worker's end of the channel closes when it dies.
+  absl::StatusOr<FrameChannel::Frame> frame =
+      (*worker)->channel().Receive(absl::ToInt64Milliseconds(kPatience));
+  EXPECT_EQ(frame.status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ((*worker)->WaitExited(kPatience).status().code(),
+            absl::StatusCode::kUnavailable);
+  EXPECT_EQ(spawner_->Spawn(Command({"hang"})).status().code(),
+            absl::StatusCode::kUnavailable);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Machines, SpawnerTest,
+    ::testing::Values(Poorness{"best", {}},
+                      Poorness{"without_cgroups", {"cgroup"}},
+                      Poorness{"with_rlimits_only",
+                               {"cgroup", "seccomp", "landlock", "mountns",
+                                "netns", "ipcns"}}),
+    [](const auto& info) { return info.param.name; });
+
+// The agent is killed: the spawner sees the end of its socket and takes the
+// workers along, those included that left their session.
+TEST(SpawnerDeathTest, NothingOutlivesAKilledAgent) {
+  int report[2];
+  ASSERT_EQ(pipe(report), 0);
+  const pid_t agent = fork();
+  if (agent == 0) {
+    auto spawner = SpawnerClient::Start(REGATTA_BIN_DIR "/regatta-spawner");
+    v1::Spawn spawn;
+    spawn.set_program(REGATTA_BIN_DIR "/misbehaving_worker");
+    spawn.add_arguments("escape_and_hang");
+    spawn.set_role("run");
+    auto worker = (*spawner)->Spawn(spawn);
+    const pid_t pid = (*spawner)->pid();
+    if (!worker.ok() || write(report[1], &pid, sizeof(pid)) < 0) _exit(1);
+    for (;;) pause();
+  }
+  pid_t spawner = 0;
+  ASSERT_EQ(read(report[0], &spawner, sizeof(spawner)),
+            static_cast<ssize_t>(sizeof(spawner)));
+  std::vector<pid_t> all = {spawner};
+  for (const ProcessInfo& process : ProcessTree::Read().Descendants(spawner)) {
+    all.push_back(process.pid);
+  }
+  ASSERT_GE(all.size(), 2u);
+  const SteadyTime killed = RealClock().Steady();
+  kill(agent, SIGKILL);
+  waitpid(agent, nullptr, 0);
+  const auto any_alive = [&] {
+    const ProcessTree tree = ProcessTree::Read();
+    return std::any_of(all.begin(), all.end(),
+                       [&](pid_t pid) { return tree.Find(pid) != nullptr; });
+  };
+  while (any_alive() && RealClock().Steady() - killed < absl::Seconds(2)) {
+    sched_yield();
+  }
+  EXPECT_FALSE(any_alive());
+}
+
+}  // namespace
+}  // namespace regatta
