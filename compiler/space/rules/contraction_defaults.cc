@@ -1,0 +1,204 @@
+// Default and seeds of a contraction: micro-kernels ranked by a small model of
+// the core, blocks by the sizes of the caches.
+#include <algorithm>
+#include <utility>
+
+#include "compiler/space/rules/accesses.h"
+#include "compiler/space/rules/contraction_part.h"
+
+namespace regatta {
+namespace {
+
+// Micro-kernels that become seeds.
+constexpr size_t kSeedKernels = 8;
+constexpr size_t kMaxSeeds = 20;
+// Below this many rows a packed copy of B is not read often enough to pay.
+constexpr int64_t kRowsWorthPacking = 48;
+// Up to this many rows a contraction is bound by streaming B.
+constexpr int64_t kStreamingRows = 4;
+constexpr int64_t kStreamingDepth = 16;  // summed elements per pass over B
+constexpr int64_t kPageBytes = 4096;
+
+}  // namespace
+
+void ContractionPart::SetSize(std::string_view knob, int64_t size,
+                              int64_t extent, KnobValues& values) const {
+  const size_t at = Place(knob);
+  if (at == knobs_.size()) return;
+  const std::vector<int64_t>& choices = knobs_[at].choices;
+  values[at] = choices[0];
+  for (int64_t choice : choices) {
+    if (choice != 0 && choice <= size) values[at] = choice;
+  }
+  if (size >= extent) values[at] = 0;
+}
+
+void ContractionPart::SetWord(std::string_view knob, std::string_view label,
+                              KnobValues& values) const {
+  const size_t at = Place(knob);
+  if (at == knobs_.size()) return;
+  if (const auto value = knobs_[at].Parse(label)) values[at] = *value;
+}
+
+// Legal micro-kernels, the quickest by the model first.
+std::vector<ContractionTiling> ContractionPart::RankedKernels() const {
+  std::vector<std::pair<double, ContractionTiling>> ranked;
+  std::vector<int> row_indices = row_indices_;
+  if (row_indices.empty()) row_indices.push_back(-1);
+  const int64_t registers = std::max(4, context_.target.vector_registers);
+  for (int row_index : row_indices) {
+    for (int64_t rows : knobs_[Place("mr")].choices) {
+      for (int64_t vectors : knobs_[Place("nv")].choices) {
+        ContractionTiling t{.lanes = target_lanes_,
+                            .vectors = vectors,
+                            .rows = rows,
+                            .row_index = row_index,
+                            .split_k = split_k_};
+        if (rows > Extent(row_index) ||
+            rows * vectors + vectors + 1 > registers ||
+            (vectors - 1) * t.lanes >= Extent(shape_.vector)) {
+          continue;
+        }
+        const TilingFacts facts(context_.workload, shape_, t);
+        ranked.emplace_back(facts.ModelCycles(), t);
+      }
+    }
+  }
+  // Ties go to the first: the innermost index, fewer rows.
+  std::stable_sort(
+      ranked.begin(), ranked.end(),
+      [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<ContractionTiling> kernels;
+  for (auto& [cycles, kernel] : ranked) kernels.push_back(kernel);
+  return kernels;
+}
+
+// Blocks that keep a panel of B and a block of A in the second-level cache.
+void ContractionPart::WishBlocks(const ContractionTiling& kernel,
+                                 KnobValues& values) const {
+  const Workload& w = context_.workload;
+  const TilingFacts facts(w, shape_, kernel);
+  const int64_t l2 = context_.hints.l2_bytes;
+  const int64_t split = Extent(split_k_);
+  const int64_t window = facts.KExtent() / split;
+  const int64_t rows = shape_.Rows(w);
+  const int64_t step_bytes = DTypeBytes(w.tensors[shape_.b->tensor].dtype) *
+                             window;  // of one lane and summed element
+  int64_t depth = l2 / 4 / (step_bytes * kernel.TileWidth());
+  if (rows <= kStreamingRows) depth = kStreamingDepth;
+  depth = std::max<int64_t>(depth, kStreamingDepth);
+  SetSize("kc", depth, split, values);
+  depth = std::min(depth, split);
+  SetSize("mc", std::max(kernel.rows, l2 / 2 / (step_bytes * depth)),
+          facts.RowExtent(), values);
+  const int64_t l3 = context_.hints.l3_bytes;
+  SetSize("nc", std::max(kernel.TileWidth(), l3 / 2 / (step_bytes * depth)),
+          facts.VectorExtent(), values);
+  SetWord("order", rows <= kStreamingRows ? "knm" : "nkm", values);
+  const int64_t b_bytes = step_bytes * split * facts.VectorExtent();
+  const bool pack_b = rows >= kRowsWorthPacking &&
+                      (!shape_.b_contiguous || b_bytes > context_.hints.l1_bytes);
+  SetWord("pack_b", pack_b ? "panel" : "none", values);
+  // Rows of A that lie whole pages apart fall into few sets of the cache.
+  const int64_t row_bytes =
+      kernel.row_index < 0
+          ? 0
+          : FlatForm(w, *shape_.a).Coeff(kernel.row_index) *
+                DTypeBytes(w.tensors[shape_.a->tensor].dtype);
+  const bool collide = kernel.rows > 4 && row_bytes != 0 &&
+                       row_bytes % kPageBytes == 0 &&
+                       facts.VectorExtent() > 4 * kernel.TileWidth();
+  SetWord("pack_a", collide ? "block" : "none", values);
+}
+
+// The group with enough iterations for every thread, rows first.
+void ContractionPart::WishParallel(KnobValues& values) const {
+  if (context_.threads <= 1) return;
+  const auto trips = [&] {
+    const ContractionTiling t = Decode(values);
+    return TilingFacts(context_.workload, shape_, t).ParallelTrips();
+  };
+  for (const char* group : {"batch", "m", "n"}) {
+    const KnobValues before = values;
+    SetWord("par", group, values);
+    if (values == before) continue;
+    const std::string_view blocks = group == std::string_view("m") ? "mc" : "nc";
+    const size_t at = Place(blocks);
+    if (trips() >= context_.threads) return;
+    // Smaller blocks until there are enough of them.
+    for (auto choice = knobs_[at].choices.rbegin();
+         choice != knobs_[at].choices.rend(); ++choice) {
+      values[at] = *choice;
+      if (trips() >= context_.threads &&
+          !FirstViolation(constraints_, values)) {
+        return;
+      }
+    }
+    values = before;
+  }
+  SetWord("par", "none", values);
+}
+
+std::optional<KnobValues> ContractionPart::Around(
+    const ContractionTiling& kernel) const {
+  KnobValues values;
+  for (const Knob& knob : knobs_) {
+    values.push_back(knob.name == "kc" || knob.name == "mc" || knob.name == "nc"
+                         ? 0
+                         : knob.choices[0]);
+  }
+  values[Place("vec")] = kernel.lanes;
+  values[Place("mr")] = kernel.rows;
+  values[Place("nv")] = kernel.vectors;
+  if (const size_t at = Place("rows_over"); at != knobs_.size()) {
+    values[at] = std::find(row_indices_.begin(), row_indices_.end(),
+                           kernel.row_index) -
+                 row_indices_.begin();
+  }
+  const KnobValues plain = values;
+  WishBlocks(kernel, values);
+  WishParallel(values);
+  if (!FirstViolation(constraints_, values)) return values;
+  if (!FirstViolation(constraints_, plain)) return plain;
+  return std::nullopt;
+}
+
+void ContractionPart::AddSeed(KnobValues values) {
+  Normalise(values);
+  if (seeds_.size() < kMaxSeeds && !FirstViolation(constraints_, values) &&
+      std::find(seeds_.begin(), seeds_.end(), values) == seeds_.end()) {
+    seeds_.push_back(std::move(values));
+  }
+}
+
+void ContractionPart::SetDefaults() {
+  std::vector<KnobValues> best;
+  for (const ContractionTiling& kernel : RankedKernels()) {
+    std::optional<KnobValues> values = Around(kernel);
+    if (values) best.push_back(*std::move(values));
+    if (best.size() == kSeedKernels) break;
+  }
+  // One row and one vector without blocks are always legal.
+  for (size_t i = 0; i < knobs_.size(); ++i) {
+    knobs_[i].default_value = best[0][i];
+  }
+  for (const KnobValues& values : best) AddSeed(values);
+  // Of the two best kernels, each other decision the other way.
+  struct Change {
+    const char* knob;
+    const char* label;
+  };
+  for (size_t i = 0; i < std::min<size_t>(2, best.size()); ++i) {
+    for (const Change& change : std::initializer_list<Change>{
+             {"pack_b", "panel"}, {"pack_b", "none"}, {"pack_b", "whole"},
+             {"pack_a", "block"}, {"unroll", "2"}, {"unroll", "4"},
+             {"order", "mnk"}, {"inner", "mn"}, {"kc", "all"},
+             {"kc", "256"}, {"mc", "112"}, {"mc", "all"}}) {
+      KnobValues values = best[i];
+      SetWord(change.knob, change.label, values);
+      AddSeed(std::move(values));
+    }
+  }
+}
+
+}  // namespace regatta

@@ -1,0 +1,87 @@
+// One contraction and the stages fused into it, with its knobs.
+#ifndef REGATTA_COMPILER_SPACE_RULES_CONTRACTION_PART_H_
+#define REGATTA_COMPILER_SPACE_RULES_CONTRACTION_PART_H_
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/space/rule.h"
+#include "compiler/space/rules/contraction_shape.h"
+#include "compiler/space/rules/contraction_tiling.h"
+
+namespace regatta {
+
+class ContractionPart : public Part {
+ public:
+  ContractionPart(const SpaceContext& context, ContractionShape shape,
+                  int stage_count);
+
+  std::string_view name() const override { return "contraction"; }
+  int first_stage() const override { return shape_.stage; }
+  int stage_count() const override { return stage_count_; }
+  const std::vector<Knob>& knobs() const override { return knobs_; }
+  const std::vector<Constraint>& constraints() const override {
+    return constraints_;
+  }
+  std::vector<KnobValues> Seeds() const override { return seeds_; }
+  void Normalise(KnobValues& values) const override;
+  void Emit(const KnobValues& values, LoopBuilder& out) const override;
+
+ private:
+  // What the knobs say, before blocks are rounded to tiles.
+  struct Choices {
+    ContractionTiling tiling;
+    int64_t kc = 0, mc = 0, nc = 0;  // 0: all
+  };
+
+  int64_t Extent(int index) const {
+    return index < 0 ? 1 : context_.workload.indices[index].extent;
+  }
+  int64_t RowExtent(const ContractionTiling& tiling) const {
+    return Extent(tiling.row_index);
+  }
+  ContractionTiling Decode(const KnobValues& values) const;
+  void Add(Knob knob, std::function<void(Choices&, int64_t)> set);
+  size_t Place(std::string_view knob) const;  // knobs_.size(): not there
+
+  // contraction_knobs.cc
+  void AddKernelKnobs();
+  void AddBlockKnobs();
+  void AddOrderKnobs();
+  void AddConstraints();
+  // contraction_defaults.cc
+  void SetDefaults();
+  // A micro-kernel: its lanes, vectors, rows and row index.
+  std::vector<ContractionTiling> RankedKernels() const;
+  // Heuristic values of all knobs around a micro-kernel; absent when they break
+  // a constraint.
+  std::optional<KnobValues> Around(const ContractionTiling& kernel) const;
+  void WishBlocks(const ContractionTiling& kernel, KnobValues& values) const;
+  void WishParallel(KnobValues& values) const;
+  void AddSeed(KnobValues values);
+  // `values` with the largest choice of `knob` that is at most `size`, the
+  // smallest when there is none, "all" when `size` reaches the extent.
+  void SetSize(std::string_view knob, int64_t size, int64_t extent,
+               KnobValues& values) const;
+  void SetWord(std::string_view knob, std::string_view label,
+               KnobValues& values) const;
+
+  const SpaceContext& context_;
+  const ContractionShape shape_;
+  const int stage_count_;
+  int64_t target_lanes_ = 1;
+  std::vector<int> row_indices_;           // candidates, innermost first
+  int split_k_ = -1;                       // the largest summed index
+  std::vector<std::vector<int>> k_orders_;
+  std::vector<Knob> knobs_;
+  std::vector<std::function<void(Choices&, int64_t)>> setters_;
+  std::vector<Constraint> constraints_;
+  std::vector<KnobValues> seeds_;
+};
+
+}  // namespace regatta
+
+#endif  // REGATTA_COMPILER_SPACE_RULES_CONTRACTION_PART_H_

@@ -1,0 +1,107 @@
+#include "compiler/space/rules/contraction_shape.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "compiler/space/rules/accesses.h"
+
+namespace regatta {
+namespace {
+
+// The access below any conversions, or null.
+const Expr* AccessBelowCasts(const Expr* expr) {
+  while (expr->kind == Expr::Kind::kCast) expr = expr->operands[0].get();
+  return expr->kind == Expr::Kind::kAccess ? expr : nullptr;
+}
+
+bool Uses(const Expr& access, int index) {
+  return std::any_of(
+      access.subscripts.begin(), access.subscripts.end(),
+      [&](const Affine& form) { return form.Coeff(index) != 0; });
+}
+
+// Whether `stage` works element by element on tensors first..stage-1 of the
+// list of stages, at its own position.
+bool Follows(const Workload& w, int first, int stage) {
+  const Stage& s = w.stages[stage];
+  if (s.reduction != Reduction::kNone) return false;
+  if (w.tensors[s.tensor].shape != w.tensors[w.stages[first].tensor].shape) {
+    return false;
+  }
+  bool reads_result = false;
+  for (const Expr* access : Accesses(s.value)) {
+    const bool inside =
+        std::any_of(w.stages.begin() + first, w.stages.begin() + stage,
+                    [&](const Stage& earlier) {
+                      return earlier.tensor == access->tensor;
+                    });
+    if (!inside) continue;
+    reads_result = true;
+    for (size_t d = 0; d < access->subscripts.size(); ++d) {
+      if (access->subscripts[d] != Affine::Var(s.indices[d])) return false;
+    }
+  }
+  return reads_result;
+}
+
+}  // namespace
+
+int64_t ContractionShape::Rows(const Workload& workload) const {
+  int64_t rows = 1;
+  for (int index : m) rows *= workload.indices[index].extent;
+  return rows;
+}
+
+std::optional<ContractionShape> MatchContraction(const Workload& w,
+                                                 int stage) {
+  const Stage& s = w.stages[stage];
+  if (s.reduction != Reduction::kSum || s.indices.empty()) return std::nullopt;
+  const Expr* value = s.value.get();
+  while (value->kind == Expr::Kind::kCast) value = value->operands[0].get();
+  if (value->kind != Expr::Kind::kBinary || value->binary != BinaryOp::kMul) {
+    return std::nullopt;
+  }
+  ContractionShape shape{.stage = stage,
+                         .a = AccessBelowCasts(value->operands[0].get()),
+                         .b = AccessBelowCasts(value->operands[1].get()),
+                         .k = s.reduce_indices,
+                         .vector = s.indices.back()};
+  if (!shape.a || !shape.b || shape.a == shape.b) return std::nullopt;
+  const auto only_in = [&](const Expr* x, const Expr* y, int index) {
+    return Uses(*x, index) && !Uses(*y, index);
+  };
+  const auto count_only_in = [&](const Expr* x, const Expr* y) {
+    return std::count_if(s.indices.begin(), s.indices.end(),
+                         [&](int index) { return only_in(x, y, index); });
+  };
+  const bool vector_shared =
+      Uses(*shape.a, shape.vector) == Uses(*shape.b, shape.vector);
+  if (only_in(shape.a, shape.b, shape.vector) ||
+      (vector_shared && count_only_in(shape.a, shape.b) == 0)) {
+    std::swap(shape.a, shape.b);
+  }
+  for (int index : s.indices) {
+    if (index == shape.vector) continue;
+    if (only_in(shape.a, shape.b, index)) {
+      shape.m.push_back(index);
+    } else if (only_in(shape.b, shape.a, index)) {
+      shape.n.push_back(index);
+    } else {
+      shape.batch.push_back(index);
+    }
+  }
+  shape.vector_in_a = Uses(*shape.a, shape.vector);
+  // Nothing to share: a plain reduction.
+  if (vector_shared && shape.m.empty()) return std::nullopt;
+  const int64_t step = FlatForm(w, *shape.b).Coeff(shape.vector);
+  shape.b_contiguous = step == 1;
+  // Vectors of B would be gathered for a handful of rows.
+  if (!shape.b_contiguous && shape.Rows(w) < 8) return std::nullopt;
+  while (stage + shape.fusable_stages + 1 < static_cast<int>(w.stages.size()) &&
+         Follows(w, stage, stage + shape.fusable_stages + 1)) {
+    ++shape.fusable_stages;
+  }
+  return shape;
+}
+
+}  // namespace regatta

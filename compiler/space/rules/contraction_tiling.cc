@@ -1,0 +1,118 @@
+#include "compiler/space/rules/contraction_tiling.h"
+
+#include <algorithm>
+
+#include "compiler/space/rules/accesses.h"
+
+namespace regatta {
+namespace {
+
+// `extent` in blocks of `block`, each in tiles of `tile`: what one iteration
+// over a whole tile counts, plus tails, summed over the variants of the code.
+int64_t EmittedUnits(int64_t extent, int64_t block, int64_t tile,
+                     int64_t unit) {
+  const auto in_block = [&](int64_t size) {
+    return (size >= tile ? CeilDiv(tile, unit) : 0) + CeilDiv(size % tile, unit);
+  };
+  int64_t units = extent >= block ? in_block(block) : 0;
+  if (extent % block > 0) units += in_block(extent % block);
+  return units;
+}
+
+}  // namespace
+
+int64_t TilingFacts::KExtent() const {
+  int64_t extent = 1;
+  for (int index : shape_.k) extent *= Extent(index);
+  return extent;
+}
+
+int64_t TilingFacts::KBlocks() const {
+  return t_.split_k < 0 ? 1 : CeilDiv(Extent(t_.split_k), t_.k_block);
+}
+
+int64_t TilingFacts::InnerTrips() const {
+  if (t_.k_order.empty()) return 1;
+  const int inner = t_.k_order.back();
+  return inner == t_.split_k ? t_.k_block : Extent(inner);
+}
+
+bool TilingFacts::Active(LoopGroup group) const {
+  switch (group) {
+    case LoopGroup::kM:
+      return std::any_of(shape_.m.begin(), shape_.m.end(),
+                         [&](int index) { return index != t_.row_index; }) ||
+             RowExtent() > t_.row_block;
+    case LoopGroup::kN:
+      return !shape_.n.empty() || VectorExtent() > t_.vector_block;
+    case LoopGroup::kK:
+      return KBlocks() > 1;
+  }
+  return false;
+}
+
+int64_t TilingFacts::ParallelTrips() const {
+  using Parallel = ContractionTiling::Parallel;
+  int64_t trips = 1;
+  const auto longest = [&](const std::vector<int>& indices) {
+    for (int index : indices) {
+      if (index != t_.row_index) trips = std::max(trips, Extent(index));
+    }
+  };
+  if (t_.parallel == Parallel::kBatch) longest(shape_.batch);
+  if (t_.parallel == Parallel::kM) {
+    longest(shape_.m);
+    trips = std::max(trips, RowExtent() / t_.row_block);
+  }
+  if (t_.parallel == Parallel::kN) {
+    longest(shape_.n);
+    trips = std::max(trips, VectorExtent() / t_.vector_block);
+  }
+  return trips;
+}
+
+int64_t TilingFacts::EmittedRows() const {
+  return EmittedUnits(RowExtent(), t_.row_block, t_.rows, 1);
+}
+
+int64_t TilingFacts::EmittedVectors() const {
+  return EmittedUnits(VectorExtent(), t_.vector_block, t_.TileWidth(),
+                      t_.lanes);
+}
+
+int64_t TilingFacts::CodeSize() const {
+  const int64_t k_variants = std::min<int64_t>(KBlocks(), 3);
+  // Clearing and storing an accumulator cost about one multiply-add each.
+  return EmittedRows() * EmittedVectors() * k_variants * (t_.unroll + 2);
+}
+
+double TilingFacts::ModelCycles() const {
+  constexpr double kFmaLatency = 4;
+  constexpr double kTileOverhead = 12;  // per tile: loops, addresses
+  const double k = static_cast<double>(KExtent());
+  const auto tile_cycles = [&](int64_t rows, int64_t vectors) {
+    if (rows == 0 || vectors == 0) return 0.0;
+    const double fmas = static_cast<double>(rows * vectors);
+    const double loads = shape_.vector_in_a
+                             ? static_cast<double>(vectors + rows * vectors)
+                             : static_cast<double>(vectors + rows);
+    const double step = std::max({fmas / 2, loads / 2, kFmaLatency});
+    return step * k + 2 * fmas + kTileOverhead;
+  };
+  const int64_t row_tiles = RowExtent() / t_.rows;
+  const int64_t row_rest = RowExtent() % t_.rows;
+  const int64_t vector_tiles = VectorExtent() / t_.TileWidth();
+  const int64_t vector_rest =
+      CeilDiv(VectorExtent() % t_.TileWidth(), t_.lanes);
+  double blocks = 1;
+  for (int index : shape_.m) {
+    if (index != t_.row_index) blocks *= Extent(index);
+  }
+  return blocks *
+         (row_tiles * vector_tiles * tile_cycles(t_.rows, t_.vectors) +
+          row_tiles * tile_cycles(t_.rows, vector_rest) +
+          vector_tiles * tile_cycles(row_rest, t_.vectors) +
+          tile_cycles(row_rest, vector_rest));
+}
+
+}  // namespace regatta
