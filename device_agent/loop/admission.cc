@@ -101,6 +101,13 @@ int64_t CreditOf(const v1::Hello& hello, const std::string& device_id) {
 void CompleteResult(const v1::Hello& hello, int64_t max_bytes,
                     v1::TrialResult& result) {
   if (result.boot_id().empty()) result.set_boot_id(hello.boot_id());
+  // A message with such a result would be refused whole, time and again.
+  result.set_attempt(std::max(1, result.attempt()));
+  if (!v1::Outcome_IsValid(result.outcome()) ||
+      result.outcome() == v1::OUTCOME_UNSPECIFIED) {
+    result.set_outcome(v1::OUTCOME_DEVICE_FAULT);
+    result.set_detail("the runner gave no outcome");
+  }
   if (result.provenance().empty()) result.set_provenance("agent");
   v1::Environment& environment = *result.mutable_environment();
   if (environment.agent_version().empty()) {

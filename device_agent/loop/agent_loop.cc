@@ -13,7 +13,7 @@ namespace regatta {
 namespace {
 
 constexpr double kCurtailAt = 0.8;  // of a lease
-constexpr size_t kMaxFinishedInHello = 4096;
+constexpr size_t kMaxFinishedInHello = 1024;
 constexpr absl::Duration kLowerEpochPatience = absl::Minutes(2);
 // A session that lived this long ends a row of failures.
 constexpr absl::Duration kGoodSession = absl::Seconds(5);

@@ -69,7 +69,8 @@ class AgentLoop {
     // Unacknowledged results are sent again after this long without any
     // acknowledgement.
     absl::Duration resend_after = absl::Seconds(30);
-    int64_t max_batch_bytes = 1 << 20;  // per message, and in flight
+    // Per message, and in flight. The cap on messages is 1 MiB.
+    int64_t max_batch_bytes = (1 << 20) - 8192;
     int64_t max_batch_results = 64;
     double refuse_at_fullness = 0.8;  // of the spool
   };

@@ -36,7 +36,8 @@ absl::Status Spool::Recover() {
       header.size() > 7 && header[7] == '\n') {
     return absl::FailedPreconditionError(absl::StrCat(
         "the file is of format ", header.substr(6, 1), ", this agent writes ",
-        std::string(kSpoolHeader.substr(6, 1)), "; use the release that wrote it"));
+        std::string(kSpoolHeader.substr(6, 1)),
+        "; use the release that wrote it"));
   }
   ASSIGN_OR_RETURN(const SpoolScan scan,
                    ScanSpool(*storage_, std::min(size, kSpoolHeaderBytes), size,

@@ -285,6 +285,27 @@ TEST(SpoolTest, TheFileShrinksOnceMostOfItIsForgotten) {
               ElementsAre("t97", "t98", "t99"));
 }
 
+TEST(SpoolTest, CompactionKeepsResultsThatWaitForTheirSync) {
+  FakeDisk disk;
+  SpoolLimits limits;
+  limits.slack_bytes = 500;
+  auto spool = OpenOrDie(&disk, limits);
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(spool->Append(MakeResult(absl::StrCat("t", i), 1, 100)).ok());
+  }
+  ASSERT_TRUE(spool->Sync().ok());
+  ASSERT_TRUE(spool->Append(MakeResult("waiting")).ok());
+  const size_t full = disk.content.size();
+  for (int i = 0; i < 19; ++i) spool->Forget(absl::StrCat("t", i), 1);
+  ASSERT_LT(disk.content.size(), full / 2);
+  EXPECT_FALSE(spool->durable());
+  ASSERT_TRUE(spool->Sync().ok());
+  EXPECT_THAT(Trials(*spool), ElementsAre("t19", "waiting"));
+  EXPECT_EQ(spool->unreadable(), 0);
+  disk.LosePower(0);
+  EXPECT_THAT(Trials(*OpenOrDie(&disk, limits)), ElementsAre("t19", "waiting"));
+}
+
 TEST(SpoolTest, FullnessFollowsTheTighterLimitAndTheCapHolds) {
   FakeDisk disk;
   SpoolLimits limits;
