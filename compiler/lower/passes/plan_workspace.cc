@@ -1,6 +1,7 @@
 #include "compiler/lower/passes/plan_workspace.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace regatta {
@@ -94,8 +95,9 @@ void PlanWorkspace(LoweredProgram& lowered) {
            (program.buffers[i].per_thread ? program.threads : 1);
   };
   // Large ones first leave the fewest gaps.
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return bytes(a) > bytes(b); });
+  std::sort(order.begin(), order.end(), [&](int a, int b) {
+    return std::pair(-bytes(a), a) < std::pair(-bytes(b), b);
+  });
   std::vector<Placed> placed;
   for (const int i : order) {
     const int64_t offset = LowestGap(placed, lives[i], bytes(i));

@@ -1,0 +1,17 @@
+// Which compiler this is: part of every record and of the key of every cache.
+#ifndef REGATTA_COMPILER_CODEGEN_COMPILER_VERSION_H_
+#define REGATTA_COMPILER_CODEGEN_COMPILER_VERSION_H_
+
+#include <string>
+#include <string_view>
+
+namespace regatta {
+
+// First 16 hexadecimal digits of SHA-256 over the paths and texts of every
+// source file under compiler/, taken when this program was built; then "/" and
+// the tool: "3fa9c1d2e4b58a07/LLVM 19.1.7".
+std::string CompilerVersionOf(std::string_view tool);
+
+}  // namespace regatta
+
+#endif  // REGATTA_COMPILER_CODEGEN_COMPILER_VERSION_H_

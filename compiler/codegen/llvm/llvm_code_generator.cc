@@ -1,0 +1,181 @@
+#include "compiler/codegen/llvm/llvm_code_generator.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "compiler/codegen/compiler_version.h"
+#include "compiler/codegen/llvm/entry_points.h"
+#include "compiler/codegen/llvm/kernel_emitter.h"
+#include "compiler/codegen/llvm/object_file.h"
+#include "compiler/codegen/llvm/parallel_runtime.h"
+#include "compiler/codegen/llvm/shared_object.h"
+#include "compiler/codegen/llvm/target_info.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+
+namespace regatta {
+namespace {
+
+// More registers than this would only fill the stack.
+constexpr int64_t kMaxRegisterBytes = 256 << 10;
+
+// An LLVM module and the context that it lives in, destroyed in that order.
+struct Emitted {
+  std::unique_ptr<llvm::LLVMContext> context;
+  std::unique_ptr<llvm::Module> module;
+  llvm::TargetMachine* machine = nullptr;
+};
+
+absl::Status CheckRegisters(const loop::Program& program) {
+  for (const loop::Buffer& buffer : program.buffers) {
+    const int64_t bytes = buffer.elements * DTypeBytes(buffer.dtype);
+    if (buffer.scope == loop::Scope::kRegister && bytes > kMaxRegisterBytes) {
+      return absl::InternalError(
+          absl::StrCat("register buffer ", buffer.name, " has ", bytes,
+                       " bytes, more than ", kMaxRegisterBytes));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Emitted> EmitModule(const LoweredProgram& lowered,
+                                   const Target& target,
+                                   std::string_view name) {
+  RETURN_IF_ERROR(CheckRegisters(lowered.program));
+  Emitted emitted;
+  ASSIGN_OR_RETURN(emitted.machine, cpu::MachineFor(target));
+  emitted.context = std::make_unique<llvm::LLVMContext>();
+  emitted.module = std::make_unique<llvm::Module>(
+      llvm::StringRef(name.data(), name.size()), *emitted.context);
+  emitted.module->setTargetTriple(cpu::LlvmTriple(target.triple));
+  emitted.module->setDataLayout(emitted.machine->createDataLayout());
+  emitted.module->setPICLevel(llvm::PICLevel::BigPIC);
+  const cpu::Traits traits = cpu::TraitsOf(target);
+  cpu::ModuleState state{*emitted.module, lowered, traits, std::string(name)};
+  std::vector<llvm::Function*> kernels;
+  for (const loop::Kernel& kernel : lowered.program.kernels) {
+    kernels.push_back(cpu::EmitKernel(state, kernel));
+  }
+  cpu::EmitEntryPoints(state, kernels);
+  RETURN_IF_ERROR(cpu::LinkParallelRuntime(*emitted.module));
+  return emitted;
+}
+
+BufferRole RoleOf(loop::Scope scope) {
+  switch (scope) {
+    case loop::Scope::kInput:
+      return BufferRole::kInput;
+    case loop::Scope::kOutput:
+      return BufferRole::kOutput;
+    default:
+      return BufferRole::kWorkspace;
+  }
+}
+
+// Iterations of the kernel's parallel loops, 1 when it has none.
+int64_t ParallelExtent(const loop::Stmt& stmt) {
+  if (stmt.kind == loop::Stmt::Kind::kFor) {
+    return stmt.loop == loop::LoopKind::kParallel ? stmt.extent : 1;
+  }
+  int64_t extent = 1;
+  for (const loop::StmtPtr& child : stmt.body) {
+    extent = std::max(extent, ParallelExtent(*child));
+  }
+  return extent;
+}
+
+void DescribeBuffers(const LoweredProgram& lowered, const Workload& workload,
+                     Module& module, std::vector<int>& place) {
+  const loop::Program& program = lowered.program;
+  place.assign(program.buffers.size(), -1);
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    const loop::Buffer& buffer = program.buffers[i];
+    ModuleBuffer described;
+    described.name = buffer.name;
+    described.role = RoleOf(buffer.scope);
+    described.dtype = buffer.dtype;
+    described.shape = {buffer.elements};
+    described.bytes = buffer.elements * DTypeBytes(buffer.dtype);
+    if (described.role == BufferRole::kWorkspace) {
+      if (lowered.workspace_offset[i] < 0) continue;  // a register, or unused
+      described.workspace_offset = lowered.workspace_offset[i];
+      described.bytes = lowered.workspace_stride[i] *
+                        (buffer.per_thread ? program.threads : 1);
+    } else {
+      described.alignment = DTypeBytes(buffer.dtype);
+      if (buffer.tensor >= 0) {
+        described.shape = workload.tensors[buffer.tensor].shape;
+      }
+    }
+    place[i] = static_cast<int>(module.buffers.size());
+    module.buffers.push_back(std::move(described));
+  }
+}
+
+}  // namespace
+
+std::string LlvmCodeGenerator::tool_version() const {
+  return absl::StrCat("LLVM ", LLVM_VERSION_STRING);
+}
+
+absl::StatusOr<Target> LlvmCodeGenerator::Complete(Target target) const {
+  return cpu::CompleteCpuTarget(std::move(target));
+}
+
+absl::StatusOr<Target> LlvmCodeGenerator::Host() const {
+  return cpu::HostCpuTarget();
+}
+
+absl::StatusOr<Module> LlvmCodeGenerator::Generate(
+    const LoweredProgram& lowered, const Workload& workload,
+    const Target& target, std::string_view name) const {
+  ASSIGN_OR_RETURN(const Emitted emitted, EmitModule(lowered, target, name));
+  Module module;
+  module.name = std::string(name);
+  module.target = target.ToString();
+  module.compiler_version = CompilerVersionOf(tool_version());
+  module.threads = lowered.program.threads;
+  std::vector<int> place;
+  DescribeBuffers(lowered, workload, module, place);
+  for (const loop::Kernel& kernel : lowered.program.kernels) {
+    ModuleKernel described;
+    described.entry = absl::StrCat(module.name, "_", kernel.name);
+    for (const int id : cpu::KernelBuffers(lowered.program, *kernel.body)) {
+      described.arguments.push_back(place[id]);
+    }
+    described.grid = {ParallelExtent(*kernel.body)};
+    module.host_sequence.push_back(static_cast<int>(module.kernels.size()));
+    module.kernels.push_back(std::move(described));
+  }
+  module.workspace_bytes = lowered.workspace_bytes;
+  ASSIGN_OR_RETURN(module.relocatable,
+                   cpu::EmitFile(*emitted.module, *emitted.machine,
+                                 llvm::CodeGenFileType::ObjectFile));
+  ASSIGN_OR_RETURN(module.loadable,
+                   cpu::LinkSharedObject(module.relocatable, target));
+  return module;
+}
+
+absl::StatusOr<std::string> EmitLlvmIr(const LoweredProgram& lowered,
+                                       const Target& target,
+                                       std::string_view name) {
+  ASSIGN_OR_RETURN(const Emitted emitted, EmitModule(lowered, target, name));
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  emitted.module->print(stream, nullptr);
+  return stream.str();
+}
+
+absl::StatusOr<std::string> EmitAssembly(const LoweredProgram& lowered,
+                                         const Target& target,
+                                         std::string_view name) {
+  ASSIGN_OR_RETURN(const Emitted emitted, EmitModule(lowered, target, name));
+  return cpu::EmitFile(*emitted.module, *emitted.machine,
+                       llvm::CodeGenFileType::AssemblyFile);
+}
+
+}  // namespace regatta

@@ -1,0 +1,212 @@
+#include "compiler/codegen/llvm/shared_object.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/status_macros.h"
+#include "compiler/codegen/llvm/object_file.h"
+#include "compiler/codegen/llvm/target_info.h"
+#include "lld/Common/CommonLinkerContext.h"
+#include "lld/Common/Driver.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/TargetParser/Triple.h"
+
+LLD_HAS_DRIVER(elf)
+
+namespace regatta::cpu {
+namespace {
+
+// What generated code may call of libc. Everything else undefined must be a
+// function of libm.
+const std::set<std::string>& LibcFunctions() {
+  static const auto& names = *new std::set<std::string>{
+      "aligned_alloc", "free",        "getpid",         "memcpy",
+      "memmove",       "memset",      "pthread_create", "pthread_join",
+      "sem_init",      "sem_post",    "sem_wait",       "abort",
+      "bzero",
+  };
+  return names;
+}
+
+const std::set<std::string>& LibmFunctions() {
+  static const auto& names = *[] {
+    auto* all = new std::set<std::string>;
+    for (const char* name :
+         {"exp", "log", "tanh", "erf", "floor", "rint", "nearbyint",
+          "roundeven", "round", "trunc", "ceil", "sqrt", "fma", "fmin", "fmax",
+          "fabs", "copysign", "ldexp", "exp2", "log2"}) {
+      all->insert(name);
+      all->insert(absl::StrCat(name, "f"));
+    }
+    return all;
+  }();
+  return names;
+}
+
+// A file in memory, with a path for the linker.
+class MemoryFile {
+ public:
+  static absl::StatusOr<MemoryFile> Create(std::string_view content) {
+    const int fd = memfd_create("regatta-link", MFD_CLOEXEC);
+    if (fd < 0) {
+      return absl::InternalError(
+          absl::StrCat("memfd_create: ", std::strerror(errno)));
+    }
+    MemoryFile file(fd);
+    size_t written = 0;
+    while (written < content.size()) {
+      const ssize_t n =
+          write(fd, content.data() + written, content.size() - written);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) {
+        return absl::InternalError(
+            absl::StrCat("memory file: ", std::strerror(errno)));
+      }
+      written += static_cast<size_t>(n);
+    }
+    return file;
+  }
+  MemoryFile(MemoryFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  MemoryFile& operator=(MemoryFile&& other) = delete;
+  ~MemoryFile() {
+    if (fd_ >= 0) close(fd_);
+  }
+
+  std::string Path() const { return absl::StrCat("/proc/self/fd/", fd_); }
+
+  absl::StatusOr<std::string> Read() const {
+    struct stat info;
+    if (fstat(fd_, &info) != 0) {
+      return absl::InternalError(
+          absl::StrCat("memory file: ", std::strerror(errno)));
+    }
+    std::string content(static_cast<size_t>(info.st_size), '\0');
+    size_t got = 0;
+    while (got < content.size()) {
+      const ssize_t n = pread(fd_, content.data() + got, content.size() - got,
+                              static_cast<off_t>(got));
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return absl::InternalError("memory file: short read");
+      got += static_cast<size_t>(n);
+    }
+    return content;
+  }
+
+ private:
+  explicit MemoryFile(int fd) : fd_(fd) {}
+  int fd_;
+};
+
+std::mutex& LinkerMutex() {
+  static auto& mutex = *new std::mutex;
+  return mutex;
+}
+
+// One run of lld; returns the output file.
+// REQUIRES: LinkerMutex is held.
+absl::StatusOr<std::string> RunLinker(std::vector<std::string> arguments) {
+  ASSIGN_OR_RETURN(const MemoryFile output, MemoryFile::Create(""));
+  arguments.insert(arguments.begin(), "ld.lld");
+  // One thread: also what keeps lld from replacing the output's path.
+  for (const char* fixed :
+       {"-shared", "--threads=1", "--no-mmap-output-file", "--build-id=none",
+        "--hash-style=gnu", "--strip-all", "-z", "noexecstack", "-O0"}) {
+    arguments.push_back(fixed);
+  }
+  arguments.push_back("-o");
+  arguments.push_back(output.Path());
+  std::vector<const char*> argv;
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  std::string messages;
+  llvm::raw_string_ostream stream(messages);
+  const bool linked = lld::elf::link(argv, llvm::nulls(), stream,
+                                     /*exitEarly=*/false,
+                                     /*disableOutput=*/false);
+  lld::CommonLinkerContext::destroy();
+  if (!linked) {
+    return absl::InternalError(absl::StrCat("lld: ", stream.str()));
+  }
+  return output.Read();
+}
+
+// A shared object without content whose only use is its name: linked against,
+// it leaves a DT_NEEDED of `soname`. Kept for the process.
+// REQUIRES: LinkerMutex is held.
+absl::StatusOr<std::string> NamedStub(const Target& target,
+                                      const std::string& soname) {
+  static auto& stubs =
+      *new std::map<std::pair<std::string, std::string>, std::string>;
+  std::string& stub = stubs[{target.triple, soname}];
+  if (!stub.empty()) return stub;
+  ASSIGN_OR_RETURN(llvm::TargetMachine * machine, MachineFor(target));
+  llvm::LLVMContext context;
+  llvm::Module empty("stub", context);
+  empty.setTargetTriple(LlvmTriple(target.triple));
+  empty.setDataLayout(machine->createDataLayout());
+  ASSIGN_OR_RETURN(
+      const std::string object,
+      EmitFile(empty, *machine, llvm::CodeGenFileType::ObjectFile));
+  ASSIGN_OR_RETURN(const MemoryFile input, MemoryFile::Create(object));
+  ASSIGN_OR_RETURN(stub, RunLinker({input.Path(), "-soname", soname}));
+  return stub;
+}
+
+struct Needs {
+  bool libc = false;
+  bool libm = false;
+};
+
+absl::StatusOr<Needs> NeededLibraries(std::string_view object) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> undefined,
+                   UndefinedSymbols(object));
+  Needs needs;
+  for (const std::string& name : undefined) {
+    if (name == "_GLOBAL_OFFSET_TABLE_") continue;
+    if (LibcFunctions().count(name)) {
+      needs.libc = true;
+    } else if (LibmFunctions().count(name)) {
+      needs.libm = true;
+    } else {
+      return absl::InternalError(absl::StrCat(
+          "generated code calls ", name, ", which is not in libc or libm"));
+    }
+  }
+  return needs;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> LinkSharedObject(std::string_view object,
+                                             const Target& target) {
+  ASSIGN_OR_RETURN(const Needs needs, NeededLibraries(object));
+  const llvm::Triple parsed(LlvmTriple(target.triple));
+  const bool gnu = parsed.isOSLinux() && parsed.isGNUEnvironment();
+  std::lock_guard<std::mutex> lock(LinkerMutex());
+  ASSIGN_OR_RETURN(const MemoryFile input, MemoryFile::Create(object));
+  std::vector<std::string> arguments = {input.Path(), "--no-as-needed"};
+  std::vector<MemoryFile> stubs;
+  for (const auto& [needed, soname] :
+       {std::pair(needs.libc, "libc.so.6"), std::pair(needs.libm, "libm.so.6")}) {
+    if (!gnu || !needed) continue;
+    ASSIGN_OR_RETURN(const std::string stub, NamedStub(target, soname));
+    ASSIGN_OR_RETURN(MemoryFile file, MemoryFile::Create(stub));
+    arguments.push_back(file.Path());
+    stubs.push_back(std::move(file));
+  }
+  return RunLinker(std::move(arguments));
+}
+
+}  // namespace regatta::cpu

@@ -1,0 +1,45 @@
+// What LLVM knows about processors: completing targets, this machine, and the
+// target machine that emits code.
+#ifndef REGATTA_COMPILER_CODEGEN_LLVM_TARGET_INFO_H_
+#define REGATTA_COMPILER_CODEGEN_LLVM_TARGET_INFO_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "compiler/target/target.h"
+#include "llvm/Target/TargetMachine.h"
+
+namespace regatta::cpu {
+
+// `target` with a normalised triple, a processor, and the vector fields of that
+// processor. InvalidArgument: no triple, an architecture this LLVM has not, a
+// format other than ELF, an unknown processor or feature (with near names).
+absl::StatusOr<Target> CompleteCpuTarget(Target target);
+
+// This machine's processor and the triple of this process.
+absl::StatusOr<Target> HostCpuTarget();
+
+// What the emitter decides by. Everything else is LLVM's business.
+struct Traits {
+  int vector_bytes = 4;
+  // Masked vector loads and stores of 4 and 8 byte elements are instructions;
+  // of 1 and 2 byte elements too.
+  bool masked_memory = false;
+  bool masked_small_memory = false;
+  // Conversions between f16 and f32 are instructions, not library calls.
+  bool native_f16 = false;
+};
+
+// REQUIRES: `target` is complete.
+Traits TraitsOf(const Target& target);
+
+// A machine for a complete target, owned by this thread and kept for the next
+// call. Internal when LLVM refuses.
+absl::StatusOr<llvm::TargetMachine*> MachineFor(const Target& target);
+
+// "x86_64-linux-gnu" in LLVM's long form.
+std::string LlvmTriple(const std::string& triple);
+
+}  // namespace regatta::cpu
+
+#endif  // REGATTA_COMPILER_CODEGEN_LLVM_TARGET_INFO_H_
