@@ -1,0 +1,87 @@
+#include "compiler/compile.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "compiler/codegen/code_generator.h"
+#include "compiler/codegen/compiler_version.h"
+#include "compiler/lower/lower.h"
+#include "compiler/reference.h"
+
+namespace regatta {
+namespace {
+
+absl::StatusOr<const CodeGenerator*> GeneratorFor(const Target& target) {
+  const CodeGenerator* generator = FindCodeGenerator(target.kind);
+  if (generator == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("target: no code generator for kind '", target.kind, "'"));
+  }
+  return generator;
+}
+
+absl::StatusOr<Module> Generate(loop::Program program, const Workload& workload,
+                                const Target& target, std::string_view name) {
+  ASSIGN_OR_RETURN(const CodeGenerator* generator, GeneratorFor(target));
+  ASSIGN_OR_RETURN(const LoweredProgram lowered,
+                   LowerProgram(std::move(program)));
+  ASSIGN_OR_RETURN(Module module,
+                   generator->Generate(lowered, workload, target, name));
+  module.workload = workload.text;
+  module.workload_key = workload.key;
+  return module;
+}
+
+}  // namespace
+
+std::string CompilerVersion(const Target& target) {
+  const CodeGenerator* generator = FindCodeGenerator(target.kind);
+  CHECK(generator != nullptr) << "no code generator for " << target.kind;
+  return CompilerVersionOf(generator->tool_version());
+}
+
+absl::StatusOr<Target> CompleteTarget(const Target& target) {
+  ASSIGN_OR_RETURN(const CodeGenerator* generator, GeneratorFor(target));
+  return generator->Complete(target);
+}
+
+absl::StatusOr<Target> HostTarget() {
+  return FindCodeGenerator("cpu")->Host();
+}
+
+absl::StatusOr<Space> CreateSpace(Workload workload, Target target, int threads,
+                                  MachineHints hints) {
+  SpaceContext context;
+  context.workload = std::move(workload);
+  context.target = std::move(target);
+  context.threads = threads;
+  context.hints = hints;
+  return Space::Create(std::move(context));
+}
+
+absl::StatusOr<Module> Compile(const Space& space, std::string_view schedule,
+                               std::string_view name) {
+  ASSIGN_OR_RETURN(const Schedule point, space.Parse(schedule));
+  if (std::optional<std::string> refusal = space.Refusal(point)) {
+    return absl::FailedPreconditionError(*refusal);
+  }
+  const SpaceContext& context = space.context();
+  ASSIGN_OR_RETURN(Module module, Generate(space.Emit(point), context.workload,
+                                           context.target, name));
+  module.space = std::string(space.name());
+  module.space_version = kSpaceVersion;
+  module.schedule = space.Print(point);
+  return module;
+}
+
+absl::StatusOr<Module> CompileReference(const Workload& workload,
+                                        const Target& target,
+                                        std::string_view name) {
+  const Workload widened = WidenWorkload(workload);
+  return Generate(EmitReference(widened, target), workload, target, name);
+}
+
+}  // namespace regatta
