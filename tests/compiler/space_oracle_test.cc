@@ -1,0 +1,168 @@
+// Whatever a schedule says, the result is the interpreter's.
+#include <set>
+#include <string>
+
+#include "compiler/ops/op.h"
+#include "gtest/gtest.h"
+#include "tests/compiler/space_support.h"
+
+namespace regatta {
+namespace {
+
+// Random legal schedules of one workload against the interpreter, the default
+// and the seeds first. Small spaces are walked whole.
+void CheckSchedules(const std::string& workload, const std::string& target,
+                    int count, int threads = 1) {
+  const Space space = SpaceOf(workload, target, threads);
+  const Oracle oracle(space.context().workload);
+  std::set<Schedule> seen;
+  for (const Schedule& schedule : space.Seeds()) {
+    if (seen.size() >= static_cast<size_t>(count)) break;
+    if (!seen.insert(schedule).second) continue;
+    ASSERT_EQ(space.Refusal(schedule), std::nullopt) << space.Print(schedule);
+    ASSERT_TRUE(oracle.Agrees(space, schedule));
+  }
+  Random random(7);
+  for (int tries = 0; tries < 4 * count &&
+                      seen.size() < static_cast<size_t>(count);
+       ++tries) {
+    const std::optional<Schedule> schedule = space.Sample(random);
+    ASSERT_TRUE(schedule.has_value()) << workload;
+    if (!seen.insert(*schedule).second) continue;
+    ASSERT_EQ(space.Refusal(*schedule), std::nullopt)
+        << space.Print(*schedule);
+    ASSERT_TRUE(oracle.Agrees(space, *schedule));
+  }
+}
+
+TEST(SpaceOracleTest, MatmulSchedulesAgreeWithTheInterpreter) {
+  for (const char* workload :
+       {"matmul(m=13,n=37,k=29)", "matmul(m=1,n=1,k=1)", "matmul(m=1,n=70,k=9)",
+        "matmul(m=40,n=1,k=21)", "matmul(m=1,n=1,k=33)",
+        "matmul(m=64,n=64,k=64)", "matmul(m=31,n=48,k=130)"}) {
+    CheckSchedules(workload, kAvx512, Scaled(40));
+  }
+}
+
+TEST(SpaceOracleTest, ConvolutionSchedulesAgreeWithTheInterpreter) {
+  for (const char* workload :
+       {"conv2d(n=1,h=8,w=9,ci=6,co=20,kh=3,kw=3,stride=1,pad=1)",
+        "conv2d(n=2,h=7,w=11,ci=3,co=5,kh=3,kw=3)",
+        "conv2d(n=1,h=9,w=10,ci=5,co=9,kh=3,kw=5,stride=2,pad=2)",
+        "conv2d(n=1,h=9,w=8,ci=4,co=6,kh=3,kw=3,pad=2,dilation=2)",
+        "conv2d(n=1,h=6,w=6,ci=17,co=18,kh=1,kw=1)",
+        "conv2d(n=1,h=7,w=7,ci=4,co=8,kh=1,kw=1,stride=2)",
+        "conv2d(n=1,h=1,w=1,ci=1,co=1,kh=1,kw=1)",
+        "conv2d(n=1,h=5,w=1,ci=2,co=3,kh=3,kw=1,pad=1)",
+        "conv2d(n=2,h=9,w=20,ci=5,co=4,kh=3,kw=2,stride=1,pad=1,layout=NCHW)",
+        "conv2d(n=1,h=7,w=9,ci=3,co=7,kh=3,kw=3,stride=2,pad=1,layout=NCHW)"}) {
+    CheckSchedules(workload, kAvx512, Scaled(20));
+  }
+}
+
+TEST(SpaceOracleTest, SoftmaxSchedulesAgreeWithTheInterpreter) {
+  for (const char* workload :
+       {"softmax(rows=5,cols=67)", "softmax(rows=1,cols=100)",
+        "softmax(rows=9,cols=1)", "softmax(rows=1,cols=1)",
+        "softmax(rows=16,cols=128)"}) {
+    CheckSchedules(workload, kAvx512, Scaled(40));
+  }
+}
+
+// Structures that no operator has today: rules must cover whatever the grammar
+// can say.
+constexpr const char* kExpressions[] = {
+    // Elementwise, scalars, transposes, stencils, index values.
+    "C[i,j] = A[i,j] + 1 where i=7, j=45",
+    "C[i,j] = A[j,i] * 2 where i=13, j=21",
+    "C[i] = 3 where i=1",
+    "C[i,j] = select(i < j, A[i,j], f32(j)) where i=9, j=17",
+    "C[i,j] = pad(A[i-1,j+1], 0.5) + pad(A[i+1,j-2], -1) where i=6, j=33, "
+    "A=f32[6,33]",
+    "C[i,j,l] = A[i,j,l] - B[j] where i=3, j=5, l=19",
+    "C[i] = A[2*i+1] where i=40",
+    // Reductions of every kind.
+    "C[i] = max(j) A[i,j] where i=11, j=37",
+    "C[j] = sum(i) A[i,j] where i=11, j=37",
+    "C[i] = prod(j) A[i,j] where i=4, j=9",
+    "C[i] = min(j,k) abs(A[i,j,k]) where i=4, j=9, k=20",
+    "C[i] = sum(i2,j) A[i2,j] * f32(i) where i=3, i2=5, j=18",
+    "C[o] = sum(j) A[j] where o=1, j=100",
+    "C[y,x,c] = max(r,s) pad(X[2*y+r-1,2*x+s-1,c], -inf) where y=4, x=5, c=18, "
+    "r=3, s=3, X=f32[8,10,18]",
+    "C[i,j] = sum(k) abs(A[i,k] - B[k,j]) where i=9, j=20, k=15",
+    // Contractions of every shape.
+    "C[i,j] = sum(k) A[i,k] * B[j,k] where i=19, j=37, k=25",
+    "C[i,j] = sum(k) A[k,i] * B[k,j] where i=19, j=37, k=25",
+    "C[j,i] = sum(k) A[i,k] * B[k,j] where i=19, j=37, k=25",
+    "C[b,i,j] = sum(k) A[b,i,k] * B[b,k,j] where b=3, i=12, j=34, k=11",
+    "C[i,j,b] = sum(k) A[i,k,b] * B[k,j,b] where b=18, i=7, j=5, k=6",
+    "C[n,y,x,c] = sum(r,s) pad(X[n,y+r-1,x+s-1,c],0) * W[r,s,c] where n=1, y=6, "
+    "x=7, c=21, r=3, s=3, X=f32[1,6,7,21]",
+    "C[x,o] = sum(s,c) X[x+s,c] * W[s,c,o] where x=23, s=5, c=4, o=19",
+    "C[i,j] = sum(k,l) A[i,k,l] * B[l,k,j] where i=9, j=33, k=7, l=6",
+    "C[i,j] = sum(k,l) A[i,k] * B[l,j] where i=9, j=33, k=7, l=6",
+    "C[i,j] = sum(p,q,r,s) A[i,p,q,r,s] * B[s,r,q,p,j] where i=8, j=18, p=2, "
+    "q=3, r=4, s=5",
+    "C[i,j] = sum(k) A[i,k] * A[j,k] where i=20, j=20, k=9",
+    "C[i,j1,j2] = sum(k) A[i,k] * B[k,j1,j2+j1] where i=9, j1=3, j2=20, k=8",
+    "C[i] = sum(k) A[i,k] * x[k] where i=50, k=33",
+    "C[i,j] = sum(k) i32(A[i,k]) * i32(B[k,j]) where i=17, j=19, k=23, "
+    "A=i8[17,23], B=i8[23,19], C=i32[17,19]",
+    "C[i,j] = sum(k) f32(A[i,k]) * f32(B[k,j]) where i=17, j=19, k=23, "
+    "dtype=f16",
+    // Stages that follow and precede.
+    "C[i,j] = sum(k) A[i,k] * B[k,j]; D[i,j] = max(C[i,j] + bias[j], 0) where "
+    "i=17, j=40, k=30",
+    "C[i,j] = sum(k) A[i,k] * B[k,j]; D[i,j] = C[i,j] * sigmoid(C[i,j]); "
+    "E[i,j] = D[i,j] + C[i,j] where i=9, j=40, k=30",
+    "C[i,j] = sum(k) A[i,k] * B[k,j]; D[i,j] = C[i,j] + 1; "
+    "E[j] = sum(i) D[i,j] where i=9, j=40, k=30",
+    "C[i,j] = sum(k) A[i,k] * B[k,j]; D[i,l] = sum(j) C[i,j] * G[j,l] where "
+    "i=9, j=20, k=30, l=18",
+    "C[i,j] = sum(k) A[i,k] * B[k,j]; D[i,j] = f32(i) + C[i,j] where i=9, j=20, "
+    "k=30, A=f16[9,30], B=f16[30,20], C=f16[9,20], D=f32[9,20]",
+    "C[y,x,o] = sum(r,s,c) pad(X[y+r-1,x+s-1,c],0) * W[r,s,c,o]; "
+    "D[y,x,o] = max(C[y,x,o] * g[o] + b[o], 0) where y=5, x=9, o=20, r=3, s=3, "
+    "c=7, X=f32[5,9,7]",
+    "S[i] = sum(j) A[i,j]; D[i,j] = A[i,j] - S[i] * 0.01; Q[i] = sum(j) "
+    "D[i,j] * D[i,j]; Y[i,j] = D[i,j] * rsqrt(Q[i] + 1) where i=6, j=50",
+    "E[i,j] = A[i,j] + 1; C[j] = max(i) E[i,j] where i=8, j=30",
+};
+
+TEST(SpaceOracleTest, AnyExpressionAgreesWithTheInterpreter) {
+  for (const char* target : {kAvx512, kAvx2, kNeon}) {
+    for (const char* workload : kExpressions) {
+      CheckSchedules(workload, target, Scaled(8));
+    }
+  }
+}
+
+TEST(SpaceOracleTest, ParallelSchedulesAgreeWithTheInterpreter) {
+  for (const char* workload : kExpressions) {
+    CheckSchedules(workload, kAvx2, Scaled(10), /*threads=*/2);
+  }
+  for (const char* workload :
+       {"matmul(m=61,n=96,k=40)", "matmul(m=1,n=300,k=20)",
+        "conv2d(n=2,h=7,w=9,ci=3,co=20,kh=3,kw=3,stride=1,pad=1)",
+        "softmax(rows=9,cols=40)"}) {
+    CheckSchedules(workload, kAvx512, Scaled(30), /*threads=*/4);
+  }
+}
+
+// Every sample call of every operator, so that a new operator is covered.
+TEST(SpaceOracleTest, OperatorSamplesAgreeWithTheInterpreter) {
+  for (const Op& op : Ops()) {
+    for (const std::string& sample : op.samples) {
+      if (sample == "matmul(m=127,n=193,k=511)") continue;  // below
+      CheckSchedules(sample, kAvx512, Scaled(6));
+    }
+  }
+}
+
+TEST(SpaceOracleTest, LargeOddMatmulAgreesWithTheInterpreter) {
+  CheckSchedules("matmul(m=127,n=193,k=511)", kAvx512, Scaled(2));
+}
+
+}  // namespace
+}  // namespace regatta

@@ -1,0 +1,55 @@
+// What the tests of spaces share: spaces on named targets, inputs, and the
+// comparison of a schedule's loops with the interpreter.
+#ifndef REGATTA_TESTS_COMPILER_SPACE_SUPPORT_H_
+#define REGATTA_TESTS_COMPILER_SPACE_SUPPORT_H_
+
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "compiler/interp/interpreter.h"
+#include "compiler/space/space.h"
+#include "gtest/gtest.h"
+
+namespace regatta {
+
+inline constexpr const char* kAvx512 =
+    "cpu,triple=x86_64-linux-gnu,mcpu=znver4,vector_bits=512,"
+    "vector_registers=32";
+inline constexpr const char* kAvx2 =
+    "cpu,triple=x86_64-linux-gnu,mcpu=haswell,vector_bits=256,"
+    "vector_registers=16";
+inline constexpr const char* kNeon =
+    "cpu,triple=aarch64-linux-gnu,mcpu=cortex-a72,vector_bits=128,"
+    "vector_registers=32";
+
+// Aborts when either text is wrong: tests give right ones.
+Workload WorkloadOf(const std::string& text);
+Space SpaceOf(const std::string& workload, const std::string& target = kAvx512,
+              int threads = 1);
+
+// Values in [-1, 1] or small integers, as the tensors' types hold them.
+std::vector<TensorValues> RandomInputs(const Workload& workload, uint64_t seed);
+
+// How often a test tries, times REGATTA_TEST_SCALE (default 1).
+int Scaled(int count);
+
+// One workload, its inputs and what the interpreter makes of them.
+class Oracle {
+ public:
+  explicit Oracle(const Workload& workload, uint64_t seed = 1);
+
+  // The schedule's loops pass the verifier and give the interpreter's result.
+  // A failure names the schedule.
+  testing::AssertionResult Agrees(const Space& space,
+                                  const Schedule& schedule) const;
+
+ private:
+  Workload workload_;
+  std::vector<TensorValues> inputs_, expected_;
+  double terms_ = 1;  // of the longest sum
+};
+
+}  // namespace regatta
+
+#endif  // REGATTA_TESTS_COMPILER_SPACE_SUPPORT_H_
