@@ -1,0 +1,118 @@
+// Agents and their devices as the tracker sees them, and which devices are
+// free for what.
+//
+// Not thread-safe. Pointers stay valid until the agent or device is removed.
+#ifndef REGATTA_TRACKER_DEVICE_REGISTRY_H_
+#define REGATTA_TRACKER_DEVICE_REGISTRY_H_
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "regatta/v1/dispatch_service.pb.h"
+#include "regatta/v1/fleet_service.pb.h"
+#include "tracker/actions.h"
+#include "tracker/dispatch_queue.h"
+#include "tracker/fleet_store.h"
+#include "tracker/health.h"
+
+namespace regatta {
+
+// A device with room for one more assignment. Ordered by who is to get it:
+// the least busy, then the one that finished work longest ago.
+struct FreeDevice {
+  int load = 0;
+  int64_t idle_order = 0;
+  std::string device_id;
+  friend auto operator<=>(const FreeDevice&, const FreeDevice&) = default;
+};
+
+struct Device {
+  v1::DeviceInfo info;
+  std::string agent_id;
+  SteadyTime not_before;  // cools down until then
+  std::string refusal;    // why it last refused work; "" since it took some
+  int64_t idle_order = 0;
+  // For people.
+  std::string state;
+  SteadyTime state_since;
+  // Where it stands in the registry's index.
+  MatchKey key;
+  std::optional<FreeDevice> free;
+};
+
+struct Agent {
+  std::string id;
+  std::string instance_id;
+  std::string boot_id;
+  std::string agent_version;
+  std::string compiler_version;
+  std::string space;
+  int32_t space_version = 0;
+  std::string sandbox;
+
+  std::optional<SessionId> session;
+  SteadyTime last_seen;
+  absl::Duration quiet;
+  v1::Presence presence = v1::PRESENCE_SUSPECT;
+  LoopWatch loop;
+  // Results of this agent were left to its spool because the buffer was full:
+  // it must send again.
+  bool owes_results = false;
+
+  // The store says that it may hold leases.
+  bool holds_stored = false;
+  bool store_dirty = false;
+  SteadyTime last_leased;
+  std::set<std::string, std::less<>> device_ids;
+};
+
+class DeviceRegistry {
+ public:
+  // Creates the agent when it is not known.
+  Agent& Upsert(std::string_view agent_id);
+  Agent* FindAgent(std::string_view agent_id);
+  Device* FindDevice(std::string_view device_id);
+  void Remove(std::string_view agent_id);
+
+  // Adds or replaces a device of the agent. REQUIRES: no other agent's.
+  Device& PutDevice(Agent& agent, const v1::DeviceInfo& info);
+  void RemoveDevice(std::string_view device_id);
+
+  // Says whether the device has room (`load` assignments held) or not.
+  void SetFree(Device& device, std::optional<int> load);
+  // Best first.
+  const std::set<FreeDevice>& Free(const MatchKey& key) const;
+  // All devices that agree with the key, present or not.
+  const std::set<std::string>& Matching(const MatchKey& key) const;
+
+  std::map<std::string, Agent, std::less<>>& agents() { return agents_; }
+  const std::map<std::string, Agent, std::less<>>& agents() const {
+    return agents_;
+  }
+  const std::map<std::string, Device, std::less<>>& devices() const {
+    return devices_;
+  }
+
+ private:
+  void Unindex(Device& device);
+
+  std::map<std::string, Agent, std::less<>> agents_;
+  std::map<std::string, Device, std::less<>> devices_;
+  std::map<MatchKey, std::set<std::string>> matching_;
+  std::map<MatchKey, std::set<FreeDevice>> free_;
+};
+
+// What the store keeps of the agent.
+KnownAgent ToKnown(const Agent& agent, const DeviceRegistry& registry,
+                   int64_t last_seen_unix_ms);
+
+}  // namespace regatta
+
+#endif  // REGATTA_TRACKER_DEVICE_REGISTRY_H_

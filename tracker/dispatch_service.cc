@@ -1,0 +1,52 @@
+#include "tracker/dispatch_service.h"
+
+#include <utility>
+
+namespace regatta {
+namespace {
+
+// Twice what may wait for a commit, plus reports.
+constexpr int64_t kMaxQueuedBytes = int64_t{160} << 20;
+
+}  // namespace
+
+grpc::ServerBidiReactor<v1::DispatchRequest, v1::DispatchEvent>*
+DispatchServiceImpl::Dispatch(grpc::CallbackServerContext* context) {
+  std::shared_ptr<Reactor> reactor = Reactor::Make(kMaxQueuedBytes);
+  const StreamId stream = streams_.Add(reactor);
+  loop_.Post([stream](TrackerCore& core) { core.ServerOpened(stream); });
+  reactor->Begin(
+      {[this, stream, reactor](v1::DispatchRequest request) {
+         loop_.Post([stream, reactor,
+                     request = std::move(request)](TrackerCore& core) {
+           core.ServerSaid(stream, request);
+           reactor->ReadNext();
+         });
+       },
+       [this, stream] {
+         streams_.Remove(stream);
+         loop_.Post([stream](TrackerCore& core) { core.ServerClosed(stream); });
+       }});
+  return reactor.get();
+}
+
+grpc::ServerUnaryReactor* DispatchServiceImpl::ListDevices(
+    grpc::CallbackServerContext* context, const v1::ListDevicesRequest* request,
+    v1::ListDevicesResponse* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  loop_.Post([reactor, response](TrackerCore& core) {
+    *response = core.ListDevices();
+    reactor->Finish(grpc::Status::OK);
+  });
+  return reactor;
+}
+
+void DispatchServiceImpl::Send(StreamId stream, v1::DispatchEvent event) {
+  if (auto reactor = streams_.Find(stream)) reactor->Send(std::move(event));
+}
+
+void DispatchServiceImpl::Close(StreamId stream, const absl::Status& status) {
+  if (auto reactor = streams_.Find(stream)) reactor->Close(status);
+}
+
+}  // namespace regatta

@@ -1,0 +1,267 @@
+#include "tracker/file_fleet_store.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "google/protobuf/util/json_util.h"
+#include "nlohmann/json.hpp"
+
+namespace regatta {
+namespace {
+
+using nlohmann::json;
+constexpr int kFormat = 1;
+// Rewritten when the appended changes have grown to this.
+constexpr int64_t kCompactBytes = int64_t{16} << 20;
+
+absl::Status SystemError(std::string_view doing, const std::string& path) {
+  const int error = errno;
+  const std::string message =
+      absl::StrCat(std::string(doing), " ", path, ": ", strerror(error));
+  if (error == EACCES || error == EPERM || error == EROFS) {
+    return absl::PermissionDeniedError(message);
+  }
+  if (error == ENOENT || error == ENOTDIR) return absl::NotFoundError(message);
+  if (error == ENOSPC || error == EDQUOT) {
+    return absl::ResourceExhaustedError(message);
+  }
+  return absl::InternalError(message);
+}
+
+absl::Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t n = write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return SystemError("writing", path);
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  if (fdatasync(fd) != 0) return SystemError("syncing", path);
+  return absl::OkStatus();
+}
+
+std::string AgentLine(const KnownAgent& agent) {
+  json devices = json::array();
+  for (const v1::DeviceInfo& device : agent.devices) {
+    std::string text;
+    // Fails only on messages with Any in them, which this is not.
+    (void)google::protobuf::util::MessageToJsonString(device, &text);
+    devices.push_back(json::parse(text, nullptr, false));
+  }
+  return json{{"agent", agent.agent_id},
+              {"holds_leases", agent.holds_leases},
+              {"lost", agent.lost},
+              {"last_seen_unix_ms", agent.last_seen_unix_ms},
+              {"agent_version", agent.agent_version},
+              {"compiler_version", agent.compiler_version},
+              {"sandbox", agent.sandbox},
+              {"devices", devices}}
+             .dump(-1, ' ', false, json::error_handler_t::replace) +
+         "\n";
+}
+
+// Fetches a field of the wanted type; false when it is absent or another type.
+bool Get(const json& object, const char* name, std::string* out) {
+  auto it = object.find(name);
+  if (it == object.end() || !it->is_string()) return false;
+  *out = it->get<std::string>();
+  return true;
+}
+bool Get(const json& object, const char* name, bool* out) {
+  auto it = object.find(name);
+  if (it == object.end() || !it->is_boolean()) return false;
+  *out = it->get<bool>();
+  return true;
+}
+bool Get(const json& object, const char* name, int64_t* out) {
+  auto it = object.find(name);
+  if (it == object.end() || !it->is_number_integer()) return false;
+  *out = it->get<int64_t>();
+  return true;
+}
+
+bool ParseAgent(const json& object, KnownAgent* agent) {
+  if (!Get(object, "agent", &agent->agent_id) || agent->agent_id.empty() ||
+      !Get(object, "holds_leases", &agent->holds_leases) ||
+      !Get(object, "lost", &agent->lost) ||
+      !Get(object, "last_seen_unix_ms", &agent->last_seen_unix_ms) ||
+      !Get(object, "agent_version", &agent->agent_version) ||
+      !Get(object, "compiler_version", &agent->compiler_version) ||
+      !Get(object, "sandbox", &agent->sandbox)) {
+    return false;
+  }
+  auto devices = object.find("devices");
+  if (devices == object.end() || !devices->is_array()) return false;
+  for (const json& device : *devices) {
+    google::protobuf::util::JsonParseOptions options;
+    options.ignore_unknown_fields = true;
+    if (!google::protobuf::util::JsonStringToMessage(
+             device.dump(), &agent->devices.emplace_back(), options)
+             .ok()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::string File(const std::string& dir) {
+  return absl::StrCat(dir, "/fleet.jsonl");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FileFleetStore>> FileFleetStore::Open(
+    const std::string& dir) {
+  std::error_code error;
+  std::filesystem::create_directories(dir, error);
+  if (error) {
+    errno = error.value();
+    return SystemError("creating the state folder", dir);
+  }
+  auto store = std::unique_ptr<FileFleetStore>(new FileFleetStore(dir));
+  RETURN_IF_ERROR(store->Lock());
+  RETURN_IF_ERROR(store->Load());
+  ++store->epoch_;
+  RETURN_IF_ERROR(store->Rewrite());
+  return store;
+}
+
+FileFleetStore::~FileFleetStore() {
+  if (fd_ >= 0) close(fd_);
+  if (lock_fd_ >= 0) close(lock_fd_);
+}
+
+absl::Status FileFleetStore::Lock() {
+  const std::string path = absl::StrCat(dir_, "/fleet.lock");
+  lock_fd_ = open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
+  if (lock_fd_ < 0) return SystemError("opening", path);
+  if (flock(lock_fd_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return SystemError("locking", path);
+    return absl::FailedPreconditionError(
+        absl::StrCat("another tracker uses the state folder ", dir_,
+                     "; stop it, or give this one another folder"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileFleetStore::Load() {
+  const std::string path = File(dir_);
+  if (!std::filesystem::exists(path)) return absl::OkStatus();
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return SystemError("opening", path);
+  std::stringstream content;
+  content << file.rdbuf();
+  const std::string text = content.str();
+  auto corrupt = [&](int line, std::string_view what) {
+    return absl::DataLossError(absl::StrCat(
+        path, " line ", line, ": ", std::string(what),
+        "; the file is left as it is. It holds no results: move it away to "
+        "start with an empty fleet"));
+  };
+  int line_number = 0;
+  size_t begin = 0;
+  for (size_t end; (end = text.find('\n', begin)) != std::string::npos;
+       begin = end + 1) {
+    ++line_number;
+    const json object =
+        json::parse(text.begin() + begin, text.begin() + end, nullptr, false);
+    if (!object.is_object()) return corrupt(line_number, "not a JSON object");
+    if (line_number == 1) {
+      int64_t format = 0;
+      if (!Get(object, "format", &format) ||
+          !Get(object, "tracker_epoch", &epoch_) || epoch_ < 1) {
+        return corrupt(1, "no format and epoch");
+      }
+      if (format != kFormat) {
+        return absl::FailedPreconditionError(
+            absl::StrCat(path, " has format ", format,
+                         "; this tracker reads format ", kFormat));
+      }
+      continue;
+    }
+    std::string forgotten;
+    if (Get(object, "forget", &forgotten)) {
+      agents_.erase(forgotten);
+      continue;
+    }
+    KnownAgent agent;
+    if (!ParseAgent(object, &agent)) {
+      return corrupt(line_number, "not an agent");
+    }
+    agents_[agent.agent_id] = std::move(agent);
+  }
+  // The header is only ever written by a rename, so it cannot be cut short.
+  if (line_number == 0) return corrupt(1, "the header is missing");
+  return absl::OkStatus();
+}
+
+absl::Status FileFleetStore::Rewrite() {
+  const std::string path = File(dir_);
+  const std::string temporary = path + ".new";
+  std::string content =
+      json{{"format", kFormat}, {"tracker_epoch", epoch_}}.dump() + "\n";
+  for (const auto& [id, agent] : agents_) content += AgentLine(agent);
+  const int fd =
+      open(temporary.c_str(),
+           O_CREAT | O_TRUNC | O_WRONLY | O_APPEND | O_CLOEXEC, 0644);
+  if (fd < 0) return SystemError("creating", temporary);
+  absl::Status written = WriteAll(fd, content, temporary);
+  if (written.ok() && rename(temporary.c_str(), path.c_str()) != 0) {
+    written = SystemError("renaming to", path);
+  }
+  if (!written.ok()) {
+    close(fd);
+    return written;
+  }
+  if (fd_ >= 0) close(fd_);
+  fd_ = fd;
+  bytes_ = static_cast<int64_t>(content.size());
+  torn_ = false;
+  const int folder = open(dir_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return SystemError("opening", dir_);
+  const bool synced = fsync(folder) == 0;
+  absl::Status status =
+      synced ? absl::OkStatus() : SystemError("syncing", dir_);
+  close(folder);
+  return status;
+}
+
+std::vector<KnownAgent> FileFleetStore::Agents() const {
+  std::vector<KnownAgent> agents;
+  for (const auto& [id, agent] : agents_) agents.push_back(agent);
+  return agents;
+}
+
+absl::Status FileFleetStore::Append(const std::string& lines) {
+  if (torn_ || bytes_ > kCompactBytes) return Rewrite();
+  absl::Status status = WriteAll(fd_, lines, File(dir_));
+  torn_ = !status.ok();
+  if (status.ok()) bytes_ += static_cast<int64_t>(lines.size());
+  return status;
+}
+
+absl::Status FileFleetStore::Put(absl::Span<const KnownAgent> agents) {
+  std::string lines;
+  for (const KnownAgent& agent : agents) {
+    agents_[agent.agent_id] = agent;
+    lines += AgentLine(agent);
+  }
+  return Append(lines);
+}
+
+absl::Status FileFleetStore::Forget(const std::string& agent_id) {
+  agents_.erase(agent_id);
+  return Append(json{{"forget", agent_id}}.dump() + "\n");
+}
+
+}  // namespace regatta

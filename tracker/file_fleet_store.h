@@ -1,0 +1,55 @@
+// FleetStore in one file, DIR/fleet.jsonl: a header line with format and epoch,
+// then one JSON object per change, the last one of an agent counts. Opening
+// writes a compacted file anew (write, fsync, rename, fsync the folder) with
+// the next epoch; changes are appended and synced.
+//
+// A last line without its newline is a write that a crash cut short; it was
+// never promised and is dropped. Anything else that cannot be read is
+// DATA_LOSS, and the file is left as it is.
+#ifndef REGATTA_TRACKER_FILE_FLEET_STORE_H_
+#define REGATTA_TRACKER_FILE_FLEET_STORE_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "tracker/fleet_store.h"
+
+namespace regatta {
+
+class FileFleetStore : public FleetStore {
+ public:
+  // Creates `dir` when missing. FailedPrecondition: another tracker has it
+  // open, or the file is of a newer version. DataLoss: corrupt, names the line.
+  // Other errors name the path and what the system said.
+  static absl::StatusOr<std::unique_ptr<FileFleetStore>> Open(
+      const std::string& dir);
+  ~FileFleetStore() override;
+
+  int64_t tracker_epoch() const override { return epoch_; }
+  std::vector<KnownAgent> Agents() const override;
+  absl::Status Put(absl::Span<const KnownAgent> agents) override;
+  absl::Status Forget(const std::string& agent_id) override;
+
+ private:
+  explicit FileFleetStore(std::string dir) : dir_(std::move(dir)) {}
+  absl::Status Lock();
+  absl::Status Load();
+  // Writes everything anew and appends to that file from then on.
+  absl::Status Rewrite();
+  absl::Status Append(const std::string& lines);
+
+  std::string dir_;
+  int lock_fd_ = -1;
+  int fd_ = -1;
+  int64_t bytes_ = 0;
+  // An append failed and may have left half a line: rewrite before the next.
+  bool torn_ = false;
+  int64_t epoch_ = 0;
+  std::map<std::string, KnownAgent> agents_;
+};
+
+}  // namespace regatta
+
+#endif  // REGATTA_TRACKER_FILE_FLEET_STORE_H_

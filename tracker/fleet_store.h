@@ -1,0 +1,48 @@
+// What the tracker remembers over a restart: its epoch and the boards that it
+// knew. Not trials or records: those are the server's.
+//
+// Thread safety: one thread at a time.
+#ifndef REGATTA_TRACKER_FLEET_STORE_H_
+#define REGATTA_TRACKER_FLEET_STORE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "regatta/v1/fleet_service.pb.h"
+
+namespace regatta {
+
+struct KnownAgent {
+  std::string agent_id;
+  // It may hold an assignment: after a restart of the tracker its work is not
+  // given to others before it reported.
+  bool holds_leases = false;
+  bool lost = false;
+  int64_t last_seen_unix_ms = 0;
+  std::string agent_version;
+  std::string compiler_version;
+  std::string sandbox;
+  std::vector<v1::DeviceInfo> devices;
+};
+
+class FleetStore {
+ public:
+  virtual ~FleetStore() = default;
+
+  // Of this run of the tracker: one more than that of the run before.
+  virtual int64_t tracker_epoch() const = 0;
+  // What is known now, by id.
+  virtual std::vector<KnownAgent> Agents() const = 0;
+  // Replaces what is known of these agents; durable when it returns OK. After
+  // an error the store may be used again: a later Put stores its own agents.
+  virtual absl::Status Put(absl::Span<const KnownAgent> agents) = 0;
+  // Durable no later than the next Put.
+  virtual absl::Status Forget(const std::string& agent_id) = 0;
+};
+
+}  // namespace regatta
+
+#endif  // REGATTA_TRACKER_FLEET_STORE_H_

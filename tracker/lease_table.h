@@ -1,0 +1,74 @@
+// Who runs what until when.
+//
+// A lease is made when an Assign is sent and has an epoch of its own: a message
+// about another epoch of the same assignment is stale. Epochs grow with every
+// dispatch and over restarts of the tracker, so that no two dispatches ever
+// share one.
+//
+//   offered  ── AssignmentReply ──►  accepted  ── HeartbeatAck ──► (renewed)
+//      │ accept deadline                │ lease runs out, agent lost
+//      ▼                                ▼
+//   requeued, same attempt           requeued, next attempt
+//
+// Not thread-safe. Pointers stay valid until the lease is removed.
+#ifndef REGATTA_TRACKER_LEASE_TABLE_H_
+#define REGATTA_TRACKER_LEASE_TABLE_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+
+namespace regatta {
+
+struct Lease {
+  std::string assignment_id;
+  std::string agent_id;
+  // "" when an agent brought it along and serves several devices: it then
+  // counts against each of them.
+  std::string device_id;
+  int attempt = 1;
+  int64_t epoch = 0;
+  bool accepted = false;
+  SteadyTime deadline;  // to be accepted, or renewed
+};
+
+class LeaseTable {
+ public:
+  // Epochs start above every epoch of earlier trackers.
+  explicit LeaseTable(int64_t tracker_epoch) : epoch_(tracker_epoch << 32) {}
+
+  int64_t NewEpoch() { return ++epoch_; }
+  // REQUIRES: no lease of this assignment.
+  Lease& Add(Lease lease);
+  // nullptr: no such lease.
+  Lease* Find(std::string_view assignment_id);
+  void Remove(std::string_view assignment_id);
+
+  // Assignments of an agent in the order of their ids.
+  std::vector<std::string> OfAgent(std::string_view agent_id) const;
+  // Leases that keep the device busy.
+  int Load(std::string_view agent_id, std::string_view device_id) const;
+  // Assignments whose deadline has come.
+  std::vector<std::string> Expired(SteadyTime now) const;
+  // Moves every deadline: this process was stalled.
+  void ExtendAll(absl::Duration stall);
+
+  const std::map<std::string, Lease, std::less<>>& all() const {
+    return leases_;
+  }
+
+ private:
+  int64_t epoch_;
+  std::map<std::string, Lease, std::less<>> leases_;
+  std::map<std::string, std::set<std::string>, std::less<>> by_agent_;
+};
+
+}  // namespace regatta
+
+#endif  // REGATTA_TRACKER_LEASE_TABLE_H_

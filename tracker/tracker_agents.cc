@@ -1,0 +1,399 @@
+// TrackerCore's conversation with agents.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "tracker/tracker_core.h"
+
+namespace regatta {
+namespace {
+
+// What an agent says about a trial that it did not run to an end. Such a
+// report must not close the trial: whether it is cancelled or lost for good is
+// decided here and by the server.
+bool IsNoResult(v1::Outcome outcome) {
+  return outcome == v1::OUTCOME_CANCELLED || outcome == v1::OUTCOME_AGENT_LOST;
+}
+
+v1::TrialAck Ack(const v1::TrialResult& result, v1::AckStatus status,
+                 const std::string& reason) {
+  v1::TrialAck ack;
+  ack.set_trial_id(result.spec().trial_id());
+  ack.set_attempt(result.attempt());
+  ack.set_status(status);
+  ack.set_reason(reason);
+  return ack;
+}
+
+}  // namespace
+
+void TrackerCore::OnHello(SessionId session, const v1::Hello& hello) {
+  if (absl::Status owned = CheckOwnership(hello.agent_id(), hello);
+      !owned.ok()) {
+    LOG(kWarning) << "agent " << hello.agent_id()
+                  << " refused: " << owned.message();
+    Close(session, owned);
+    return;
+  }
+  Agent& agent = registry_.Upsert(hello.agent_id());
+  if (agent.session) {
+    Close(*agent.session,
+          absl::AbortedError(absl::StrCat("a newer session of agent ", agent.id,
+                                          " took over")));
+  }
+  if (agent.instance_id != hello.instance_id()) {
+    agent.instance_id = hello.instance_id();
+    agent.loop.Reset();
+  }
+  agent.boot_id = hello.boot_id();
+  agent.agent_version = hello.agent_version();
+  agent.compiler_version = hello.compiler_version();
+  agent.space = hello.space();
+  agent.space_version = hello.space_version();
+  agent.sandbox = hello.sandbox();
+  agent.last_seen = clock_.Steady();
+  agent.quiet = absl::ZeroDuration();
+  agent.owes_results = false;  // it sends its whole spool again
+  TakeDevices(agent, hello);
+  unnamed_sessions_.erase(session);
+  sessions_[session] = agent.id;
+  agent.session = session;
+  agent.presence = v1::PRESENCE_ONLINE;
+  agent.store_dirty = true;
+  fleet_changed_ = true;
+
+  v1::TrackerMessage message;
+  v1::Welcome* welcome = message.mutable_welcome();
+  welcome->set_session_id(
+      absl::StrCat(store_.tracker_epoch(), "-", absl::Hex(random_.Next())));
+  welcome->set_tracker_epoch(store_.tracker_epoch());
+  welcome->set_heartbeat_ms(absl::ToInt64Milliseconds(options_.heartbeat));
+  welcome->set_lease_ms(absl::ToInt64Milliseconds(options_.lease));
+  Reconcile(agent, hello, welcome);
+  Send(session, std::move(message));
+  Reindex(agent);
+  if (unreported_holders_.erase(agent.id) > 0) MarkAllDirty();
+  LOG(kInfo) << "agent " << agent.id << " is here with "
+             << agent.device_ids.size() << " device(s), holding "
+             << hello.held_size();
+}
+
+absl::Status TrackerCore::CheckOwnership(std::string_view agent_id,
+                                         const v1::Hello& hello) {
+  for (const v1::DeviceInfo& info : hello.devices()) {
+    const Device* device = registry_.FindDevice(info.device_id());
+    if (device == nullptr || device->agent_id == agent_id) continue;
+    if (registry_.FindAgent(device->agent_id)->session) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("device ", info.device_id(),
+                       " is already served by agent ", device->agent_id,
+                       ", which is connected; stop that agent or give "
+                       "this device another id"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void TrackerCore::TakeDevices(Agent& agent, const v1::Hello& hello) {
+  std::set<std::string> offered;
+  for (const v1::DeviceInfo& info : hello.devices()) {
+    offered.insert(info.device_id());
+    const Device* device = registry_.FindDevice(info.device_id());
+    if (device != nullptr && device->agent_id != agent.id) {
+      registry_.FindAgent(device->agent_id)->store_dirty = true;
+      DropDevice(info.device_id());
+    }
+  }
+  const std::set<std::string, std::less<>> before = agent.device_ids;
+  for (const std::string& id : before) {
+    if (!offered.contains(id)) DropDevice(id);
+  }
+  for (const v1::DeviceInfo& info : hello.devices()) PutDevice(agent, info);
+}
+
+void TrackerCore::PutDevice(Agent& agent, const v1::DeviceInfo& info) {
+  const bool is_new = registry_.FindDevice(info.device_id()) == nullptr;
+  Device& device = registry_.PutDevice(agent, info);
+  if (is_new) {
+    device.idle_order = ++idle_order_;
+    device.not_before = started_;
+  }
+}
+
+void TrackerCore::DropDevice(const std::string& device_id) {
+  const std::string agent_id = registry_.FindDevice(device_id)->agent_id;
+  for (const std::string& id : leases_.OfAgent(agent_id)) {
+    if (leases_.Find(id)->device_id == device_id) {
+      LoseLease(id, absl::StrCat("agent ", agent_id,
+                                 " no longer serves device ", device_id));
+    }
+  }
+  registry_.RemoveDevice(device_id);
+}
+
+void TrackerCore::Reconcile(Agent& agent, const v1::Hello& hello,
+                            v1::Welcome* welcome) {
+  std::set<std::string> continued;
+  for (const v1::HeldAssignment& held : hello.held()) {
+    v1::HeldVerdict* verdict = welcome->add_verdicts();
+    verdict->set_assignment_id(held.assignment_id());
+    verdict->set_verdict(Judge(agent, held));
+    verdict->set_lease_epoch(held.lease_epoch());
+    if (verdict->verdict() == v1::VERDICT_CONTINUE) {
+      verdict->set_lease_ms(absl::ToInt64Milliseconds(options_.lease));
+      continued.insert(held.assignment_id());
+    }
+  }
+  const SteadyTime now = clock_.Steady();
+  for (const std::string& id : leases_.OfAgent(agent.id)) {
+    if (continued.contains(id)) continue;
+    Lease& lease = *leases_.Find(id);
+    if (hello.spooled_results() > 0 && lease.accepted) {
+      lease.deadline = std::min(lease.deadline, now + options_.spool_grace);
+    } else {
+      LoseLease(id, absl::StrCat("agent ", agent.id,
+                                 " came back without it: it was restarted"));
+    }
+  }
+}
+
+v1::Verdict TrackerCore::Judge(Agent& agent, const v1::HeldAssignment& held) {
+  if (Lease* lease = leases_.Find(held.assignment_id())) {
+    if (lease->agent_id != agent.id || lease->epoch != held.lease_epoch() ||
+        lease->attempt != held.attempt()) {
+      return v1::VERDICT_ABANDON;
+    }
+    lease->accepted = true;
+    lease->deadline = clock_.Steady() + options_.lease;
+    return v1::VERDICT_CONTINUE;
+  }
+  if (WorkItem* work = FindWork(held.assignment_id())) {
+    if (work->state == WorkItem::State::kFinished) {
+      return work->finished_by == agent.id ? v1::VERDICT_CONTINUE
+                                           : v1::VERDICT_ABANDON;
+    }
+    if (work->dispatched) return v1::VERDICT_ABANDON;
+    Adopt(agent, held, work);
+    return v1::VERDICT_CONTINUE;
+  }
+  if (!MayBeWanted(held.assignment_id())) return v1::VERDICT_ABANDON;
+  Adopt(agent, held, nullptr);
+  return v1::VERDICT_CONTINUE;
+}
+
+void TrackerCore::Adopt(Agent& agent, const v1::HeldAssignment& held,
+                        WorkItem* work) {
+  Lease lease;
+  lease.assignment_id = held.assignment_id();
+  lease.agent_id = agent.id;
+  lease.attempt = held.attempt();
+  lease.epoch = held.lease_epoch();
+  lease.accepted = true;
+  lease.deadline = clock_.Steady() + options_.lease;
+  if (agent.device_ids.size() == 1) lease.device_id = *agent.device_ids.begin();
+  leases_.Add(lease);
+  agent.holds_stored = true;
+  if (work == nullptr) return;
+  queue_.Remove(work->entry());
+  work->state = WorkItem::State::kLeased;
+  work->dispatched = true;
+  work->attempt = std::max(work->attempt, lease.attempt);
+  waits_changed_ = true;
+}
+
+bool TrackerCore::MayBeWanted(std::string_view assignment_id) const {
+  const std::string_view server_id = ServerOf(assignment_id);
+  if (server_id.empty()) return false;
+  auto server = servers_.find(server_id);
+  if (server == servers_.end() || !server->second.stream) return true;
+  return clock_.Steady() < server->second.since + options_.orphan_grace;
+}
+
+void TrackerCore::OnHeartbeat(Agent& agent, const v1::Heartbeat& heartbeat) {
+  const SteadyTime now = clock_.Steady();
+  agent.quiet =
+      std::min(absl::Milliseconds(heartbeat.quiet_ms()), options_.quiet_max);
+  const bool was_stuck = agent.loop.Stuck(now, options_.stuck);
+  agent.loop.Observe(heartbeat.work_ticks(), now);
+  const bool stuck = agent.loop.Stuck(now, options_.stuck);
+  if (was_stuck != stuck) Reindex(agent);
+
+  v1::TrackerMessage message;
+  v1::HeartbeatAck* ack = message.mutable_heartbeat_ack();
+  ack->set_sequence(heartbeat.sequence());
+  ack->set_lease_ms(absl::ToInt64Milliseconds(options_.lease));
+  for (const std::string& id : heartbeat.held_assignment_ids()) {
+    Lease* lease = leases_.Find(id);
+    if (lease != nullptr && lease->agent_id == agent.id) {
+      if (!lease->accepted || stuck) continue;
+      lease->deadline = now + options_.lease;
+      ack->add_renewed(id);
+      continue;
+    }
+    const WorkItem* work = FindWork(id);
+    // Its results are here and wait for the server: nothing to drop or renew.
+    if (work != nullptr && work->finished_by == agent.id) continue;
+    ack->add_abandoned(id);
+  }
+  Send(*agent.session, std::move(message));
+}
+
+void TrackerCore::OnReply(Agent& agent, const v1::AssignmentReply& reply) {
+  Lease* lease = leases_.Find(reply.assignment_id());
+  if (lease == nullptr || lease->agent_id != agent.id ||
+      lease->epoch != reply.lease_epoch()) {
+    return;  // about an earlier dispatch
+  }
+  Device* device = registry_.FindDevice(lease->device_id);
+  if (reply.accepted()) {
+    lease->accepted = true;
+    lease->deadline = clock_.Steady() + options_.lease;
+    if (device != nullptr) device->refusal.clear();
+    return;
+  }
+  if (lease->accepted) return;  // too late to refuse; Release is for that
+  LOG(kWarning) << "agent " << agent.id << " refused " << reply.assignment_id()
+                << ": " << reply.reason();
+  if (device != nullptr) {
+    device->refusal = reply.reason();
+    device->not_before = clock_.Steady() + options_.cool_down;
+  }
+  EndLease(reply.assignment_id());
+  if (WorkItem* work = FindWork(reply.assignment_id())) Requeue(*work);
+}
+
+void TrackerCore::OnResults(Agent& agent, const v1::ResultBatch& batch) {
+  std::map<std::string, std::vector<const v1::TrialResult*>> fresh;
+  v1::TrackerMessage message;
+  for (const v1::SpooledResult& spooled : batch.results()) {
+    OnResult(agent, spooled, &fresh, message.mutable_result_ack());
+  }
+  for (const auto& [server_id, results] : fresh) Forward(server_id, results);
+  if (message.result_ack().acks_size() > 0) {
+    Send(*agent.session, std::move(message));
+  }
+  if (!buffer_full_ && results_.Level() >= 0.8) {
+    buffer_full_ = waits_changed_ = true;
+    LOG(kWarning) << results_.size()
+                  << " results wait for a server's commit; boards get no new "
+                     "work until it takes them";
+  }
+}
+
+void TrackerCore::OnResult(
+    Agent& agent, const v1::SpooledResult& spooled,
+    std::map<std::string, std::vector<const v1::TrialResult*>>* fresh,
+    v1::ResultAck* closed) {
+  const std::string& id = spooled.assignment_id();
+  const v1::TrialResult& result = spooled.result();
+  const std::string server_id(ServerOf(id));
+  Lease* lease = leases_.Find(id);
+  if (lease != nullptr &&
+      (lease->agent_id != agent.id || lease->epoch != result.lease_epoch())) {
+    lease = nullptr;  // of an earlier dispatch: stored, but ends nothing
+  }
+  if (lease != nullptr) lease->accepted = true;
+  WorkItem* work = FindWork(id);
+  bool full = false;
+  if (server_id.empty()) {
+    *closed->add_acks() =
+        Ack(result, v1::ACK_STATUS_REJECTED,
+            absl::StrCat("assignment ", id, " is of no server"));
+  } else if (IsNoResult(result.outcome())) {
+    *closed->add_acks() =
+        Ack(result, v1::ACK_STATUS_REJECTED, "not a result; nothing to store");
+  } else {
+    const ResultBuffer::Added added = results_.Add(server_id, agent.id, result);
+    full = added == ResultBuffer::Added::kFull;
+    if (full) agent.owes_results = true;
+    if (added == ResultBuffer::Added::kNew) {
+      (*fresh)[server_id].push_back(&result);
+    }
+    for (int i = 0; !full && work != nullptr && i < work->work.trials_size();
+         ++i) {
+      if (work->work.trials(i).trial_id() == result.spec().trial_id()) {
+        work->trials[i].reported_attempt = result.attempt();
+      }
+    }
+  }
+  if (lease != nullptr && spooled.last()) {
+    const std::string device_id = lease->device_id;
+    EndLease(id);
+    if (work == nullptr) return;
+    if (work->AllReported() || full || agent.owes_results ||
+        result.outcome() == v1::OUTCOME_CANCELLED) {
+      Requeue(*work);
+    } else {
+      RequeueLost(*work, device_id,
+                  absl::StrCat("agent ", agent.id,
+                               " ended it without a result for each trial"),
+                  /*device_fault=*/false);
+    }
+    if (work->state == WorkItem::State::kFinished) work->finished_by = agent.id;
+  } else if (work != nullptr && work->state == WorkItem::State::kQueued &&
+             work->AllReported()) {
+    queue_.Remove(work->entry());
+    work->finished_by = agent.id;
+    Requeue(*work);
+  }
+}
+
+void TrackerCore::OnRelease(Agent& agent, const v1::Release& release) {
+  Lease* lease = leases_.Find(release.assignment_id());
+  if (lease == nullptr || lease->agent_id != agent.id ||
+      lease->epoch != release.lease_epoch()) {
+    return;
+  }
+  const std::string device_id = lease->device_id;
+  if (Device* device = registry_.FindDevice(device_id)) {
+    device->not_before = clock_.Steady() + options_.cool_down;
+  }
+  EndLease(release.assignment_id());
+  WorkItem* work = FindWork(release.assignment_id());
+  if (work == nullptr) return;
+  if (release.device_fault()) {
+    RequeueLost(*work, device_id,
+                absl::StrCat("device ", device_id, ": ", release.reason()),
+                /*device_fault=*/true);
+  } else {
+    Requeue(*work);
+  }
+}
+
+void TrackerCore::OnDeviceUpdate(Agent& agent, const v1::DeviceUpdate& update) {
+  for (const v1::DeviceInfo& info : update.devices()) {
+    const Device* device = registry_.FindDevice(info.device_id());
+    if (device != nullptr && device->agent_id != agent.id) {
+      Close(*agent.session,
+            absl::InvalidArgumentError(absl::StrCat(
+                "device ", info.device_id(), " is agent ", device->agent_id,
+                "'s, not agent ", agent.id, "'s")));
+      return;
+    }
+  }
+  for (const v1::DeviceInfo& info : update.devices()) PutDevice(agent, info);
+  agent.store_dirty = true;
+  fleet_changed_ = waits_changed_ = true;
+  Reindex(agent);
+}
+
+void TrackerCore::LoseAgent(Agent& agent) {
+  LOG(kWarning) << "agent " << agent.id << " is lost";
+  if (agent.session) {
+    Close(*agent.session,
+          absl::UnavailableError(absl::StrCat(
+              "the tracker heard nothing for ",
+              absl::FormatDuration(options_.lost), "; connect again")));
+  }
+  agent.presence = v1::PRESENCE_LOST;
+  agent.store_dirty = true;
+  fleet_changed_ = waits_changed_ = true;
+  for (const std::string& id : leases_.OfAgent(agent.id)) {
+    LoseLease(id, absl::StrCat("agent ", agent.id, " was lost"));
+  }
+  agent.loop.Reset();
+  Reindex(agent);
+}
+
+}  // namespace regatta

@@ -1,0 +1,228 @@
+#include "tracker/tracker_core.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/log.h"
+#include "tracker/message_check.h"
+
+namespace regatta {
+
+TrackerCore::TrackerCore(const TrackerOptions& options, const Clock& clock,
+                         Random& random, FleetStore& store)
+    : options_(options),
+      clock_(clock),
+      random_(random),
+      store_(store),
+      started_(clock.Steady()),
+      leases_(store.tracker_epoch()),
+      results_(options.max_buffered_results, options.max_buffered_bytes),
+      last_tick_(started_) {
+  CHECK(Validate(options).ok()) << Validate(options).message();
+  const int64_t wall_ms = WallMs();
+  for (const KnownAgent& known : store_.Agents()) {
+    const absl::Duration away =
+        absl::Milliseconds(wall_ms - known.last_seen_unix_ms);
+    if (known.lost && away > options_.forget_agent) {
+      if (absl::Status status = store_.Forget(known.agent_id); !status.ok()) {
+        LOG(kWarning) << status.message();
+      }
+      continue;
+    }
+    Agent& agent = registry_.Upsert(known.agent_id);
+    agent.agent_version = known.agent_version;
+    agent.compiler_version = known.compiler_version;
+    agent.sandbox = known.sandbox;
+    agent.holds_stored = known.holds_leases;
+    // An agent that was there a moment ago is expected back at once; its note
+    // was written when something last changed, not when it was last heard of.
+    agent.presence = known.lost ? v1::PRESENCE_LOST : v1::PRESENCE_SUSPECT;
+    agent.last_seen =
+        known.lost && away > absl::ZeroDuration() ? started_ + -away : started_;
+    for (const v1::DeviceInfo& info : known.devices) {
+      if (registry_.FindDevice(info.device_id()) != nullptr) continue;
+      RefreshState(registry_.PutDevice(agent, info), agent);
+    }
+    if (known.holds_leases) unreported_holders_.insert(known.agent_id);
+  }
+}
+
+void TrackerCore::SessionOpened(SessionId session) {
+  unnamed_sessions_[session] = clock_.Steady();
+}
+
+void TrackerCore::AgentSaid(SessionId session,
+                            const v1::AgentMessage& message) {
+  const bool unnamed = unnamed_sessions_.contains(session);
+  auto named = sessions_.find(session);
+  // Closed by us while the message was under way.
+  if (!unnamed && named == sessions_.end()) return;
+  absl::Status checked = CheckAgentMessage(message, options_.max_message_bytes);
+  if (checked.ok() && unnamed != message.has_hello()) {
+    checked = absl::InvalidArgumentError(
+        unnamed ? "the first message of a session must be Hello"
+                : "a session has only one Hello");
+  }
+  if (!checked.ok()) {
+    LOG(kWarning) << "session of "
+                  << (unnamed ? std::string("an unnamed agent")
+                              : "agent " + named->second)
+                  << " ended: " << checked.message();
+    Close(session, checked);
+    Settle();
+    return;
+  }
+  if (unnamed) {
+    OnHello(session, message.hello());
+    Settle();
+    return;
+  }
+  Agent& agent = *registry_.FindAgent(named->second);
+  agent.last_seen = clock_.Steady();
+  agent.quiet = absl::ZeroDuration();
+  if (agent.presence != v1::PRESENCE_ONLINE) {
+    agent.presence = v1::PRESENCE_ONLINE;
+    fleet_changed_ = true;
+    Reindex(agent);
+  }
+  switch (message.message_case()) {
+    case v1::AgentMessage::kHeartbeat:
+      OnHeartbeat(agent, message.heartbeat());
+      break;
+    case v1::AgentMessage::kAssignmentReply:
+      OnReply(agent, message.assignment_reply());
+      break;
+    case v1::AgentMessage::kResultBatch:
+      OnResults(agent, message.result_batch());
+      break;
+    case v1::AgentMessage::kRelease:
+      OnRelease(agent, message.release());
+      break;
+    case v1::AgentMessage::kDeviceUpdate:
+      OnDeviceUpdate(agent, message.device_update());
+      break;
+    case v1::AgentMessage::kHello:
+    case v1::AgentMessage::MESSAGE_NOT_SET:
+      CHECK(false) << "checked above";
+  }
+  Settle();
+}
+
+void TrackerCore::SessionClosed(SessionId session) {
+  Detach(session);
+  Settle();
+}
+
+void TrackerCore::Detach(SessionId session) {
+  unnamed_sessions_.erase(session);
+  auto named = sessions_.find(session);
+  if (named == sessions_.end()) return;
+  Agent& agent = *registry_.FindAgent(named->second);
+  sessions_.erase(named);
+  agent.session.reset();
+  agent.presence = v1::PRESENCE_SUSPECT;
+  agent.quiet = absl::ZeroDuration();
+  fleet_changed_ = true;
+  Reindex(agent);
+}
+
+void TrackerCore::ServerOpened(StreamId stream) { streams_[stream] = ""; }
+
+void TrackerCore::ServerSaid(StreamId stream,
+                             const v1::DispatchRequest& request) {
+  auto it = streams_.find(stream);
+  if (it == streams_.end()) return;
+  absl::Status checked =
+      CheckDispatchRequest(request, options_.max_message_bytes);
+  const bool attached = !it->second.empty();
+  if (checked.ok() && attached == request.has_attach()) {
+    checked = absl::InvalidArgumentError(
+        attached ? "a stream has only one Attach"
+                 : "the first request of a stream must be Attach");
+  }
+  if (checked.ok() && request.has_submit()) {
+    checked = CheckSubmit(it->second, request.submit());
+  }
+  if (!checked.ok()) {
+    LOG(kWarning) << "stream of server " << it->second
+                  << " ended: " << checked.message();
+    Close(stream, checked);
+    Settle();
+    return;
+  }
+  const std::string server_id = it->second;
+  switch (request.request_case()) {
+    case v1::DispatchRequest::kAttach:
+      OnAttach(stream, request.attach());
+      break;
+    case v1::DispatchRequest::kSubmit:
+      OnSubmit(server_id, request.submit());
+      break;
+    case v1::DispatchRequest::kCancel:
+      OnCancelWork(server_id, request.cancel());
+      break;
+    case v1::DispatchRequest::kCommitAck:
+      OnCommitAck(server_id, request.commit_ack());
+      break;
+    case v1::DispatchRequest::REQUEST_NOT_SET:
+      CHECK(false) << "checked above";
+  }
+  Settle();
+}
+
+void TrackerCore::ServerClosed(StreamId stream) {
+  auto it = streams_.find(stream);
+  if (it == streams_.end()) return;
+  if (auto server = servers_.find(it->second); server != servers_.end()) {
+    server->second.stream.reset();
+    server->second.since = clock_.Steady();
+  }
+  streams_.erase(it);
+}
+
+void TrackerCore::Goodbye(absl::Duration reconnect_after) {
+  for (const auto& [session, agent_id] : sessions_) {
+    v1::TrackerMessage message;
+    message.mutable_goodbye()->set_reconnect_after_ms(
+        absl::ToInt64Milliseconds(reconnect_after));
+    Send(session, std::move(message));
+  }
+  const absl::Status ending =
+      absl::UnavailableError("the tracker is shutting down");
+  while (!sessions_.empty()) Close(sessions_.begin()->first, ending);
+  while (!unnamed_sessions_.empty()) {
+    Close(unnamed_sessions_.begin()->first, ending);
+  }
+  while (!streams_.empty()) Close(streams_.begin()->first, ending);
+  FlushStore();
+}
+
+std::vector<Action> TrackerCore::TakeActions() {
+  return std::exchange(actions_, {});
+}
+
+void TrackerCore::Send(SessionId session, v1::TrackerMessage message) {
+  actions_.push_back(SendToAgent{session, std::move(message)});
+}
+
+void TrackerCore::Close(SessionId session, const absl::Status& status) {
+  actions_.push_back(CloseSession{session, status});
+  Detach(session);
+}
+
+void TrackerCore::Send(StreamId stream, v1::DispatchEvent event) {
+  actions_.push_back(SendToServer{stream, std::move(event)});
+}
+
+void TrackerCore::Close(StreamId stream, const absl::Status& status) {
+  actions_.push_back(CloseServer{stream, status});
+  ServerClosed(stream);
+}
+
+void TrackerCore::Settle() {
+  DispatchDirty();
+  ReportFleet(/*force=*/false);
+}
+
+}  // namespace regatta

@@ -1,0 +1,212 @@
+// The tracker without its network: a state machine that owns devices, leases
+// and the queue.
+//
+// Inputs are the public methods below, outputs the actions that TakeActions
+// returns, in order. There is no thread, socket or real time in it, so that
+// thousands of seeds of faults can be simulated. Everything that can be
+// dispatched is dispatched within the call that made it possible; Tick is for
+// deadlines and reports only.
+//
+// Facts that hold after every call:
+//  - a device never has more assignments outstanding than its credit;
+//  - every unit of work that was submitted and neither committed nor dropped is
+//    either queued, leased to one agent, or waiting for the server's commit;
+//  - a result is acknowledged to an agent only after the server acknowledged
+//    it, or when no server can ever want it;
+//  - a message that fails its checks ends the stream that it came on and
+//    changes nothing else.
+//
+// Thread safety: one thread at a time.
+#ifndef REGATTA_TRACKER_TRACKER_CORE_H_
+#define REGATTA_TRACKER_TRACKER_CORE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "regatta/v1/dispatch_service.pb.h"
+#include "regatta/v1/fleet_service.pb.h"
+#include "tracker/actions.h"
+#include "tracker/device_registry.h"
+#include "tracker/dispatch_queue.h"
+#include "tracker/fleet_store.h"
+#include "tracker/lease_table.h"
+#include "tracker/result_buffer.h"
+#include "tracker/tracker_options.h"
+#include "tracker/work_item.h"
+
+namespace regatta {
+
+class TrackerCore {
+ public:
+  // REQUIRES: Validate(options).ok(); clock, random and store outlive the core.
+  TrackerCore(const TrackerOptions& options, const Clock& clock, Random& random,
+              FleetStore& store);
+
+  // An agent's stream.
+  void SessionOpened(SessionId session);
+  void AgentSaid(SessionId session, const v1::AgentMessage& message);
+  void SessionClosed(SessionId session);
+
+  // A server's stream.
+  void ServerOpened(StreamId stream);
+  void ServerSaid(StreamId stream, const v1::DispatchRequest& request);
+  void ServerClosed(StreamId stream);
+
+  // To be called every options.tick.
+  void Tick();
+  // The process is about to end: says goodbye to agents and closes every
+  // stream.
+  void Goodbye(absl::Duration reconnect_after);
+
+  v1::ListDevicesResponse ListDevices() const;
+
+  std::vector<Action> TakeActions();
+
+ private:
+  struct Server {
+    std::optional<StreamId> stream;
+    SteadyTime since;  // attached or detached
+    int64_t work_count = 0;
+    std::string last_wait_report;  // serialized
+  };
+
+  // --- agents (tracker_agents.cc)
+  void OnHello(SessionId session, const v1::Hello& hello);
+  // What stands in the way of serving these devices for the agent.
+  absl::Status CheckOwnership(std::string_view agent_id,
+                              const v1::Hello& hello);
+  void TakeDevices(Agent& agent, const v1::Hello& hello);
+  void Reconcile(Agent& agent, const v1::Hello& hello, v1::Welcome* welcome);
+  v1::Verdict Judge(Agent& agent, const v1::HeldAssignment& held);
+  void Adopt(Agent& agent, const v1::HeldAssignment& held, WorkItem* work);
+  void OnHeartbeat(Agent& agent, const v1::Heartbeat& heartbeat);
+  void OnReply(Agent& agent, const v1::AssignmentReply& reply);
+  void OnResults(Agent& agent, const v1::ResultBatch& batch);
+  void OnResult(
+      Agent& agent, const v1::SpooledResult& spooled,
+      std::map<std::string, std::vector<const v1::TrialResult*>>* fresh,
+      v1::ResultAck* rejected);
+  void OnRelease(Agent& agent, const v1::Release& release);
+  void OnDeviceUpdate(Agent& agent, const v1::DeviceUpdate& update);
+  void PutDevice(Agent& agent, const v1::DeviceInfo& info);
+  void DropDevice(const std::string& device_id);
+  void LoseAgent(Agent& agent);
+  // Whether a server may yet ask for what this assignment runs.
+  bool MayBeWanted(std::string_view assignment_id) const;
+
+  // --- servers (tracker_servers.cc)
+  void OnAttach(StreamId stream, const v1::Attach& attach);
+  void OnSubmit(const std::string& server_id, const v1::Submit& submit);
+  // Nothing of a submission with such an error is taken.
+  absl::Status CheckSubmit(const std::string& server_id,
+                           const v1::Submit& submit) const;
+  void OnCancelWork(const std::string& server_id, const v1::CancelWork& cancel);
+  void CancelItem(WorkItem& work);
+  void OnCommitAck(const std::string& server_id, const v1::CommitAck& ack);
+  void CommitTrial(const std::string& server_id, const v1::TrialAck& ack);
+  void AfterAcks();
+  // Sends results to the server if it is attached, in bounded messages.
+  void Forward(const std::string& server_id,
+               const std::vector<const v1::TrialResult*>& results);
+
+  // --- work and leases (tracker_dispatch.cc)
+  WorkItem* FindWork(std::string_view assignment_id);
+  WorkItem* FindWorkOfTrial(std::string_view server_id,
+                            std::string_view trial_id);
+  void EraseWork(WorkItem& work);
+  void Enqueue(WorkItem& work);
+  // The lease is gone; the work is finished, queued again or given up.
+  void Requeue(WorkItem& work);
+  // Counts an attempt that the device lost.
+  void RequeueLost(WorkItem& work, const std::string& device_id,
+                   const std::string& why, bool device_fault);
+  void GiveUp(WorkItem& work);
+  // The tracker's own result for every trial that has none.
+  void ReportUnfinished(WorkItem& work, v1::Outcome outcome,
+                        const std::string& detail);
+  void EndLease(const std::string& assignment_id);
+  // The agent is told to drop it, if connected.
+  void RevokeLease(const std::string& assignment_id);
+  void LoseLease(const std::string& assignment_id, const std::string& why);
+
+  bool StillHeldBack(std::string_view device_class) const;
+  // The best device for the work now; nullptr: none, or a better one will come.
+  Device* ChooseDevice(const WorkItem& work, const MatchKey& key);
+  // 0: no objection; 1: to be avoided if possible; 2: it failed this work.
+  int Objection(const WorkItem& work, const std::string& device_id) const;
+  bool Available(const Agent& agent) const;
+  void Reindex(Agent& agent);
+  void MarkAllDirty();
+  void DispatchDirty();
+  bool RecordHolders(const std::vector<std::string>& assignment_ids);
+  void SendAssign(const std::string& assignment_id);
+
+  // --- time and reports (tracker_reports.cc)
+  void AbsorbStall(SteadyTime now);
+  void CheckPresence(SteadyTime now);
+  void ExpireLeases(SteadyTime now);
+  void FlushStore();
+  void DropAwayServers(SteadyTime now);
+  void RefreshState(Device& device, const Agent& agent);
+  v1::DeviceStatus StatusOf(const Device& device) const;
+  void ReportFleet(bool force);
+  void ReportWaits();
+  std::string WhyWaiting(const MatchKey& key) const;
+  int64_t WallMs() const;
+
+  // Forgets the session; its agent is suspect from now on.
+  void Detach(SessionId session);
+
+  // --- output
+  void Send(SessionId session, v1::TrackerMessage message);
+  void Close(SessionId session, const absl::Status& status);
+  void Send(StreamId stream, v1::DispatchEvent event);
+  void Close(StreamId stream, const absl::Status& status);
+  // Ends every input: dispatches and reports what the input made possible.
+  void Settle();
+
+  const TrackerOptions options_;
+  const Clock& clock_;
+  Random& random_;
+  FleetStore& store_;
+  const SteadyTime started_;
+  std::vector<Action> actions_;
+
+  // Sessions that said Hello know their agent; the others when they opened.
+  std::map<SessionId, std::string> sessions_;
+  std::map<SessionId, SteadyTime> unnamed_sessions_;
+  std::map<StreamId, std::string> streams_;  // "": not attached yet
+  std::map<std::string, Server, std::less<>> servers_;
+
+  DeviceRegistry registry_;
+  LeaseTable leases_;
+  DispatchQueue queue_;
+  ResultBuffer results_;
+  std::map<std::string, WorkItem, std::less<>> works_;
+  std::unordered_map<std::string, std::string> work_of_trial_;
+
+  // Agents that held leases when the last tracker ended and have not reported.
+  std::set<std::string> unreported_holders_;
+  std::set<MatchKey> dirty_;
+  int64_t sequence_ = 0;
+  int64_t idle_order_ = 0;
+  bool buffer_full_ = false;  // above the high-water mark
+  std::string store_error_;  // why the store could not be written; "" if it was
+  SteadyTime last_tick_;
+  bool fleet_changed_ = false;
+  SteadyTime last_fleet_change_;
+  bool waits_changed_ = false;
+  SteadyTime last_wait_report_;
+};
+
+}  // namespace regatta
+
+#endif  // REGATTA_TRACKER_TRACKER_CORE_H_

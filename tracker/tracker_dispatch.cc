@@ -1,0 +1,276 @@
+// TrackerCore: work, leases and who gets what.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/log.h"
+#include "tracker/tracker_core.h"
+
+namespace regatta {
+
+WorkItem* TrackerCore::FindWork(std::string_view assignment_id) {
+  auto it = works_.find(assignment_id);
+  return it == works_.end() ? nullptr : &it->second;
+}
+
+void TrackerCore::Enqueue(WorkItem& work) {
+  work.state = WorkItem::State::kQueued;
+  queue_.Push(work.entry());
+  dirty_.insert(work.key());
+  waits_changed_ = true;
+}
+
+void TrackerCore::Requeue(WorkItem& work) {
+  if (!work.AllReported()) {
+    Enqueue(work);
+    return;
+  }
+  work.state = WorkItem::State::kFinished;
+  waits_changed_ = true;
+}
+
+void TrackerCore::RequeueLost(WorkItem& work, const std::string& device_id,
+                              const std::string& why, bool device_fault) {
+  if (work.AllReported()) {
+    Requeue(work);
+    return;
+  }
+  work.loss = why;
+  work.loss_device = device_id;
+  work.loss_is_fault = device_fault;
+  if (!device_id.empty()) work.failed_devices.insert(device_id);
+  if (work.attempt >= options_.max_attempts) {
+    GiveUp(work);
+    return;
+  }
+  ++work.attempt;
+  Enqueue(work);
+}
+
+void TrackerCore::GiveUp(WorkItem& work) {
+  work.state = WorkItem::State::kFinished;
+  waits_changed_ = true;
+  LOG(kWarning) << work.assignment_id << " given up after " << work.attempt
+                << " attempts: " << work.loss;
+  ReportUnfinished(
+      work,
+      work.loss_is_fault ? v1::OUTCOME_DEVICE_FAULT : v1::OUTCOME_AGENT_LOST,
+      absl::StrCat(work.attempt, " attempts on ",
+                   std::max<size_t>(work.failed_devices.size(), 1),
+                   " device(s) ended without a result; the last: ", work.loss));
+}
+
+void TrackerCore::ReportUnfinished(WorkItem& work, v1::Outcome outcome,
+                                   const std::string& detail) {
+  std::vector<v1::TrialResult> results;
+  for (int i = 0; i < work.work.trials_size(); ++i) {
+    if (work.trials[i].reported_attempt > 0 || work.trials[i].committed) {
+      continue;
+    }
+    v1::TrialResult result;
+    *result.mutable_spec() = work.work.trials(i);
+    result.set_outcome(outcome);
+    result.set_detail(detail);
+    result.set_attempt(work.attempt);
+    result.set_device_id(work.loss_device);
+    result.set_device_class(work.work.device_class());
+    result.set_provenance("tracker");
+    work.trials[i].reported_attempt = work.attempt;
+    results_.Add(work.server_id, "", result);
+    results.push_back(std::move(result));
+  }
+  std::vector<const v1::TrialResult*> pointers;
+  for (const v1::TrialResult& result : results) pointers.push_back(&result);
+  Forward(work.server_id, pointers);
+}
+
+void TrackerCore::EndLease(const std::string& assignment_id) {
+  const Lease lease = *leases_.Find(assignment_id);
+  leases_.Remove(assignment_id);
+  if (Device* device = registry_.FindDevice(lease.device_id)) {
+    device->idle_order = ++idle_order_;
+  }
+  Agent& agent = *registry_.FindAgent(lease.agent_id);
+  agent.last_leased = clock_.Steady();
+  Reindex(agent);
+}
+
+void TrackerCore::RevokeLease(const std::string& assignment_id) {
+  const Agent& agent =
+      *registry_.FindAgent(leases_.Find(assignment_id)->agent_id);
+  if (agent.session) {
+    v1::TrackerMessage message;
+    message.mutable_cancel()->add_assignment_ids(assignment_id);
+    Send(*agent.session, std::move(message));
+  }
+  EndLease(assignment_id);
+}
+
+void TrackerCore::LoseLease(const std::string& assignment_id,
+                            const std::string& why) {
+  const Lease lease = *leases_.Find(assignment_id);
+  EndLease(assignment_id);
+  WorkItem* work = FindWork(assignment_id);
+  if (work == nullptr) return;
+  if (lease.accepted) {
+    RequeueLost(*work, lease.device_id, why, /*device_fault=*/false);
+  } else {
+    Requeue(*work);
+  }
+}
+
+bool TrackerCore::StillHeldBack(std::string_view device_class) const {
+  for (const std::string& agent_id : unreported_holders_) {
+    const Agent& agent = registry_.agents().find(agent_id)->second;
+    for (const std::string& id : agent.device_ids) {
+      if (registry_.devices().find(id)->second.info.device_class() ==
+          device_class) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool TrackerCore::Available(const Agent& agent) const {
+  return agent.session && agent.presence == v1::PRESENCE_ONLINE &&
+         !agent.loop.Stuck(clock_.Steady(), options_.stuck);
+}
+
+void TrackerCore::Reindex(Agent& agent) {
+  const bool available = Available(agent);
+  const SteadyTime now = clock_.Steady();
+  for (const std::string& id : agent.device_ids) {
+    Device& device = *registry_.FindDevice(id);
+    const int load = leases_.Load(agent.id, id);
+    if (available && load < device.info.credit() && now >= device.not_before) {
+      registry_.SetFree(device, load);
+      dirty_.insert(device.key);
+    } else {
+      registry_.SetFree(device, std::nullopt);
+    }
+    RefreshState(device, agent);
+  }
+}
+
+int TrackerCore::Objection(const WorkItem& work,
+                           const std::string& device_id) const {
+  if (work.failed_devices.contains(device_id)) return 2;
+  const auto& avoid = work.work.avoid_device_ids();
+  return std::find(avoid.begin(), avoid.end(), device_id) != avoid.end() ? 1
+                                                                         : 0;
+}
+
+Device* TrackerCore::ChooseDevice(const WorkItem& work, const MatchKey& key) {
+  const FreeDevice* best = nullptr;
+  int least = 3;
+  for (const FreeDevice& free : registry_.Free(key)) {
+    const int objection = Objection(work, free.device_id);
+    if (objection >= least) continue;
+    best = &free;
+    least = objection;
+    if (least == 0) break;
+  }
+  if (best == nullptr) return nullptr;
+  if (least > 0) {
+    // Wait for a device that is here and only busy.
+    for (const std::string& id : registry_.Matching(key)) {
+      const Device& device = *registry_.FindDevice(id);
+      if (Objection(work, id) < least && device.info.credit() > 0 &&
+          Available(*registry_.FindAgent(device.agent_id))) {
+        return nullptr;
+      }
+    }
+  }
+  return registry_.FindDevice(best->device_id);
+}
+
+void TrackerCore::MarkAllDirty() {
+  for (const MatchKey& key : queue_.Keys()) dirty_.insert(key);
+  waits_changed_ = true;
+}
+
+void TrackerCore::DispatchDirty() {
+  const std::set<MatchKey> dirty = std::exchange(dirty_, {});
+  if (buffer_full_) return;
+  std::vector<std::string> placed;
+  for (const MatchKey& key : dirty) {
+    if (queue_.Empty(key) || StillHeldBack(key.device_class)) continue;
+    const auto place = [&](const std::string& id) {
+      WorkItem& work = *FindWork(id);
+      Device* device = ChooseDevice(work, key);
+      if (device == nullptr) return false;
+      work.state = WorkItem::State::kLeased;
+      leases_.Add({id, device->agent_id, device->info.device_id(), work.attempt,
+                   leases_.NewEpoch(), /*accepted=*/false,
+                   clock_.Steady() + options_.accept});
+      Reindex(*registry_.FindAgent(device->agent_id));
+      placed.push_back(id);
+      return true;
+    };
+    while (!registry_.Free(key).empty() && queue_.PlaceNext(key, place)) {
+    }
+  }
+  // Marked by the placing itself; what is left has no device to go to.
+  dirty_.clear();
+  if (placed.empty()) return;
+  waits_changed_ = true;
+  if (RecordHolders(placed)) {
+    for (const std::string& id : placed) SendAssign(id);
+    return;
+  }
+  for (const std::string& id : placed) {
+    EndLease(id);
+    Requeue(*FindWork(id));
+  }
+  dirty_.clear();  // tried again by the next tick
+}
+
+// After a restart the tracker must know who may hold work, so this is durable
+// before the first Assign leaves.
+bool TrackerCore::RecordHolders(
+    const std::vector<std::string>& assignment_ids) {
+  std::vector<Agent*> holders;
+  for (const std::string& id : assignment_ids) {
+    Agent* agent = registry_.FindAgent(leases_.Find(id)->agent_id);
+    if (agent->holds_stored) continue;
+    agent->holds_stored = true;
+    holders.push_back(agent);
+  }
+  if (holders.empty()) return true;
+  std::vector<KnownAgent> known;
+  for (const Agent* agent : holders) {
+    known.push_back(ToKnown(*agent, registry_, WallMs()));
+  }
+  absl::Status status = store_.Put(known);
+  store_error_ = std::string(status.message());
+  if (status.ok()) return true;
+  LOG(kError) << "no work is sent to boards: " << status.message();
+  for (Agent* agent : holders) agent->holds_stored = false;
+  return false;
+}
+
+void TrackerCore::SendAssign(const std::string& assignment_id) {
+  const Lease& lease = *leases_.Find(assignment_id);
+  WorkItem& work = *FindWork(assignment_id);
+  work.dispatched = true;
+  v1::TrackerMessage message;
+  v1::Assignment* assignment = message.mutable_assign()->mutable_assignment();
+  assignment->set_assignment_id(assignment_id);
+  assignment->set_mode(work.work.mode());
+  assignment->set_attempt(lease.attempt);
+  assignment->set_lease_epoch(lease.epoch);
+  assignment->set_lease_ms(absl::ToInt64Milliseconds(options_.lease));
+  assignment->set_device_id(lease.device_id);
+  // Trials that are timed against each other run together or not at all.
+  const bool whole = work.work.mode() == v1::ASSIGNMENT_MODE_INTERLEAVE;
+  for (int i = 0; i < work.work.trials_size(); ++i) {
+    const TrialState& state = work.trials[i];
+    if (!whole && (state.reported_attempt > 0 || state.committed)) continue;
+    *assignment->add_trials() = work.work.trials(i);
+  }
+  Send(*registry_.FindAgent(lease.agent_id)->session, std::move(message));
+}
+
+}  // namespace regatta

@@ -1,0 +1,290 @@
+// TrackerCore: deadlines, and what people and servers are told.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "tracker/tracker_core.h"
+#include "tracker/wait_reason.h"
+
+namespace regatta {
+
+int64_t TrackerCore::WallMs() const {
+  return absl::ToUnixMillis(clock_.Wall());
+}
+
+void TrackerCore::Tick() {
+  const SteadyTime now = clock_.Steady();
+  AbsorbStall(now);
+  std::vector<SessionId> silent;
+  for (const auto& [session, opened] : unnamed_sessions_) {
+    if (now - opened >= options_.hello) silent.push_back(session);
+  }
+  for (SessionId session : silent) {
+    Close(session, absl::InvalidArgumentError(absl::StrCat(
+                       "no Hello for ", absl::FormatDuration(options_.hello))));
+  }
+  if (!unreported_holders_.empty() &&
+      now - started_ >= options_.restart_window) {
+    unreported_holders_.clear();
+    MarkAllDirty();
+  }
+  CheckPresence(now);
+  ExpireLeases(now);
+  if (!store_error_.empty()) MarkAllDirty();
+  FlushStore();
+  DropAwayServers(now);
+  DispatchDirty();
+  ReportFleet(/*force=*/false);
+  if (now - last_wait_report_ >= options_.wait_report_interval) {
+    last_wait_report_ = now;
+    ReportWaits();
+  }
+}
+
+// A process that was stopped or starved must not blame others for its own
+// silence.
+void TrackerCore::AbsorbStall(SteadyTime now) {
+  const absl::Duration stall = now - last_tick_ - options_.tick;
+  last_tick_ = now;
+  if (stall < options_.stall) return;
+  LOG(kWarning) << "this process stood still for "
+                << absl::FormatDuration(stall)
+                << "; all deadlines are moved by that";
+  leases_.ExtendAll(stall);
+  for (auto& [id, agent] : registry_.agents()) {
+    if (agent.presence != v1::PRESENCE_LOST) {
+      agent.last_seen = std::min(now, agent.last_seen + stall);
+    }
+    agent.loop.ExtendBy(stall);
+  }
+  for (auto& [session, opened] : unnamed_sessions_) {
+    opened = std::min(now, opened + stall);
+  }
+}
+
+void TrackerCore::CheckPresence(SteadyTime now) {
+  for (auto& [id, agent] : registry_.agents()) {
+    const v1::Presence presence =
+        PresenceOf({agent.session.has_value(), agent.last_seen, agent.quiet},
+                   now, options_);
+    if (presence != agent.presence) {
+      fleet_changed_ = waits_changed_ = true;
+      if (presence == v1::PRESENCE_LOST) {
+        LoseAgent(agent);
+      } else {
+        agent.presence = presence;
+      }
+    }
+    // Also ends cool-downs and notices a stuck loop.
+    Reindex(agent);
+    const bool holds = !leases_.OfAgent(id).empty();
+    if (holds) agent.last_leased = now;
+    if (agent.holds_stored && !holds && !unreported_holders_.contains(id) &&
+        now - agent.last_leased >= options_.lease) {
+      agent.holds_stored = false;
+      agent.store_dirty = true;
+    }
+  }
+}
+
+void TrackerCore::ExpireLeases(SteadyTime now) {
+  for (const std::string& id : leases_.Expired(now)) {
+    const Lease lease = *leases_.Find(id);
+    if (Device* device = registry_.FindDevice(lease.device_id)) {
+      device->not_before = now + options_.cool_down;
+    }
+    Agent& agent = *registry_.FindAgent(lease.agent_id);
+    if (agent.session) {
+      v1::TrackerMessage message;
+      message.mutable_cancel()->add_assignment_ids(id);
+      Send(*agent.session, std::move(message));
+    }
+    LoseLease(id, absl::StrCat("the lease of agent ", agent.id, " ran out"));
+  }
+  std::vector<std::string> unwanted;
+  for (const auto& [id, lease] : leases_.all()) {
+    if (FindWork(id) == nullptr && !MayBeWanted(id)) unwanted.push_back(id);
+  }
+  for (const std::string& id : unwanted) RevokeLease(id);
+}
+
+void TrackerCore::FlushStore() {
+  std::vector<KnownAgent> known;
+  std::vector<Agent*> stored;
+  for (auto& [id, agent] : registry_.agents()) {
+    if (!agent.store_dirty) continue;
+    const int64_t silent_ms =
+        absl::ToInt64Milliseconds(clock_.Steady() - agent.last_seen);
+    known.push_back(ToKnown(agent, registry_, WallMs() - silent_ms));
+    stored.push_back(&agent);
+  }
+  if (known.empty() && store_error_.empty()) return;
+  absl::Status status = store_.Put(known);
+  if (!status.ok() && store_error_.empty()) LOG(kError) << status.message();
+  store_error_ = std::string(status.message());
+  if (!status.ok()) return;
+  for (Agent* agent : stored) agent->store_dirty = false;
+}
+
+void TrackerCore::DropAwayServers(SteadyTime now) {
+  for (auto it = servers_.begin(); it != servers_.end();) {
+    Server& server = it->second;
+    if (server.stream || now - server.since < options_.server_away) {
+      ++it;
+      continue;
+    }
+    const std::string prefix = it->first + "/";
+    for (auto work = works_.lower_bound(prefix);
+         work != works_.end() && work->first.starts_with(prefix);) {
+      WorkItem& item = (work++)->second;
+      if (item.state != WorkItem::State::kQueued) continue;
+      queue_.Remove(item.entry());
+      EraseWork(item);
+    }
+    it = server.work_count == 0 ? servers_.erase(it) : std::next(it);
+  }
+}
+
+void TrackerCore::RefreshState(Device& device, const Agent& agent) {
+  std::string state = "idle";
+  if (agent.presence == v1::PRESENCE_LOST) {
+    state = "lost";
+  } else if (agent.presence != v1::PRESENCE_ONLINE ||
+             agent.loop.Stuck(clock_.Steady(), options_.stuck)) {
+    state = "suspect";
+  } else if (absl::StartsWith(device.info.health(), "draining")) {
+    state = "draining";
+  } else if (leases_.Load(agent.id, device.info.device_id()) > 0) {
+    state = "busy";
+  }
+  if (state == device.state) return;
+  device.state = std::move(state);
+  device.state_since = clock_.Steady();
+}
+
+v1::DeviceStatus TrackerCore::StatusOf(const Device& device) const {
+  const Agent& agent = registry_.agents().find(device.agent_id)->second;
+  const SteadyTime now = clock_.Steady();
+  v1::DeviceStatus status;
+  *status.mutable_info() = device.info;
+  status.set_agent_id(agent.id);
+  status.set_presence(agent.presence);
+  status.set_state(device.state);
+  status.set_compiler_version(agent.compiler_version);
+  status.set_agent_version(agent.agent_version);
+  status.set_sandbox(agent.sandbox);
+  status.set_state_since_ms(
+      absl::ToInt64Milliseconds(now - device.state_since));
+  status.set_last_seen_ms(absl::ToInt64Milliseconds(now - agent.last_seen));
+  for (const std::string& id : leases_.OfAgent(agent.id)) {
+    const Lease& lease = leases_.all().find(id)->second;
+    if (!lease.device_id.empty() &&
+        lease.device_id != device.info.device_id()) {
+      continue;
+    }
+    status.set_running(status.running() + 1);
+    auto work = works_.find(id);
+    if (status.running_what().empty() && work != works_.end()) {
+      status.set_running_what(work->second.work.trials(0).workload());
+    }
+  }
+  return status;
+}
+
+v1::ListDevicesResponse TrackerCore::ListDevices() const {
+  v1::ListDevicesResponse response;
+  for (const auto& [id, device] : registry_.devices()) {
+    *response.add_devices() = StatusOf(device);
+  }
+  return response;
+}
+
+void TrackerCore::ReportFleet(bool force) {
+  const SteadyTime now = clock_.Steady();
+  if (!fleet_changed_ ||
+      (!force && now - last_fleet_change_ < options_.fleet_change_interval)) {
+    return;
+  }
+  fleet_changed_ = false;
+  last_fleet_change_ = now;
+  v1::DispatchEvent event;
+  *event.mutable_fleet_change()->mutable_devices() = ListDevices().devices();
+  for (const auto& [id, server] : servers_) {
+    if (server.stream) Send(*server.stream, event);
+  }
+}
+
+void TrackerCore::ReportWaits() {
+  const std::vector<DispatchQueue::Waiting> waiting = queue_.Summary();
+  if (waiting.empty() && !waits_changed_) return;
+  waits_changed_ = false;
+  std::map<MatchKey, std::string> reasons;
+  std::map<std::string, v1::WaitReport> reports;
+  for (const DispatchQueue::Waiting& entry : waiting) {
+    std::string& reason = reasons[entry.key];
+    if (reason.empty()) reason = WhyWaiting(entry.key);
+    v1::WaitReport& report = reports[entry.job.server_id];
+    auto same =
+        std::find_if(report.mutable_jobs()->begin(),
+                     report.mutable_jobs()->end(), [&](const v1::JobWait& job) {
+                       return job.job_id() == entry.job.job_id &&
+                              job.device_class() == entry.key.device_class;
+                     });
+    if (same != report.mutable_jobs()->end()) {
+      same->set_queued(same->queued() + entry.count);
+      continue;
+    }
+    v1::JobWait& job = *report.add_jobs();
+    job.set_job_id(entry.job.job_id);
+    job.set_device_class(entry.key.device_class);
+    job.set_queued(entry.count);
+    job.mutable_reason()->set_text(reason);
+  }
+  for (auto& [id, server] : servers_) {
+    if (!server.stream) continue;
+    v1::DispatchEvent event;
+    *event.mutable_wait_report() = reports[id];
+    std::string text = event.SerializeAsString();
+    if (text == server.last_wait_report) continue;
+    server.last_wait_report = std::move(text);
+    Send(*server.stream, std::move(event));
+  }
+}
+
+std::string TrackerCore::WhyWaiting(const MatchKey& key) const {
+  if (!store_error_.empty()) {
+    return absl::StrCat(
+        "the tracker cannot write its state and sends no work: ", store_error_);
+  }
+  if (buffer_full_) {
+    return absl::StrCat(results_.size(),
+                        " results wait for a server's commit; boards get no "
+                        "new work until it takes them");
+  }
+  if (StillHeldBack(key.device_class)) {
+    return absl::StrCat("waiting for ", unreported_holders_.size(),
+                        " agent(s) to report after the tracker's restart");
+  }
+  const SteadyTime now = clock_.Steady();
+  std::vector<BoardView> boards;
+  for (const auto& [id, device] : registry_.devices()) {
+    if (device.info.device_class() != key.device_class) continue;
+    const Agent& agent = registry_.agents().find(device.agent_id)->second;
+    BoardView board;
+    board.device_id = id;
+    board.key = device.key;
+    board.presence = agent.presence;
+    board.silent = now - agent.last_seen;
+    board.stuck = agent.loop.Stuck(now, options_.stuck);
+    board.credit = device.info.credit();
+    board.load = leases_.Load(agent.id, id);
+    board.health = device.info.health();
+    board.refusal = device.refusal;
+    boards.push_back(std::move(board));
+  }
+  return WaitText(key, boards);
+}
+
+}  // namespace regatta

@@ -1,0 +1,121 @@
+#include "tracker/wait_reason.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace regatta {
+namespace {
+
+std::string Coarse(absl::Duration d) {
+  const int64_t seconds = absl::ToInt64Seconds(d);
+  if (seconds < 60) return absl::StrCat(seconds / 10 * 10, " s");
+  if (seconds < 3600) return absl::StrCat(seconds / 60, " min");
+  if (seconds < 48 * 3600) return absl::StrCat(seconds / 3600, " h");
+  return absl::StrCat(seconds / 86400, " days");
+}
+
+std::string Boards(int64_t count, const std::string& device_class) {
+  return absl::StrCat(count, " ", device_class,
+                      count == 1 ? " board" : " boards");
+}
+
+// Those that are not online, by how they are away.
+std::string Away(const std::vector<BoardView>& boards) {
+  std::vector<std::string> parts;
+  for (const auto& [presence, name] :
+       {std::pair{v1::PRESENCE_LOST, "lost"},
+        std::pair{v1::PRESENCE_SUSPECT, "suspect"}}) {
+    int64_t count = 0;
+    absl::Duration shortest = absl::InfiniteDuration();
+    for (const BoardView& board : boards) {
+      if (board.presence != presence) continue;
+      ++count;
+      shortest = std::min(shortest, board.silent);
+    }
+    if (count > 0) {
+      parts.push_back(
+          absl::StrCat(count, " ", name, " for ", Coarse(shortest)));
+    }
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+// How online boards of the class differ from what the work needs.
+std::string Differences(const MatchKey& key,
+                        const std::vector<BoardView>& boards) {
+  std::map<std::string, int64_t> counts;
+  for (const BoardView& board : boards) {
+    if (board.presence != v1::PRESENCE_ONLINE) continue;
+    const auto named = [](const std::string& version) {
+      return version.empty() ? std::string("none") : version;
+    };
+    if (board.key.compiler_version != key.compiler_version) {
+      ++counts[absl::StrCat("compiler ", named(board.key.compiler_version),
+                            ", the job needs ", named(key.compiler_version))];
+    } else {
+      ++counts[absl::StrCat("space ", named(board.key.space), " version ",
+                            board.key.space_version, ", the job needs ",
+                            named(key.space), " version ", key.space_version)];
+    }
+  }
+  std::vector<std::string> parts;
+  for (const auto& [difference, count] : counts) {
+    parts.push_back(absl::StrCat(Boards(count, key.device_class),
+                                 count == 1 ? " has " : " have ", difference));
+  }
+  return absl::StrJoin(parts, "; ");
+}
+
+}  // namespace
+
+std::string WaitText(const MatchKey& key,
+                     const std::vector<BoardView>& boards) {
+  const std::string& name = key.device_class;
+  if (boards.empty()) return absl::StrCat("no ", name, " board is registered");
+  int64_t online = 0;
+  std::vector<BoardView> matching;
+  for (const BoardView& board : boards) {
+    if (board.presence != v1::PRESENCE_ONLINE) continue;
+    ++online;
+    if (board.key == key) matching.push_back(board);
+  }
+  if (online == 0) {
+    return absl::StrCat("no ", name, " board is online; ", Away(boards));
+  }
+  if (matching.empty()) return Differences(key, boards);
+
+  int64_t busy = 0;
+  std::vector<std::string> notes;
+  for (const BoardView& board : matching) {
+    if (board.stuck) {
+      notes.push_back(absl::StrCat("board ", board.device_id,
+                                   " is stuck: its work loop stands still"));
+    } else if (board.load > 0 && board.load >= board.credit) {
+      ++busy;
+    } else if (board.credit == 0) {
+      notes.push_back(absl::StrCat(
+          "board ", board.device_id, " takes no work now: ",
+          board.health.empty() ? std::string("no credit") : board.health));
+    } else if (!board.refusal.empty()) {
+      notes.push_back(
+          absl::StrCat("board ", board.device_id, " refused: ", board.refusal));
+    }
+  }
+  std::vector<std::string> parts;
+  if (busy > 0 || notes.empty()) {
+    parts.push_back(
+        absl::StrCat(busy, " of ", matching.size(), " ", name,
+                     matching.size() == 1 ? " board busy" : " boards busy"));
+  }
+  if (busy == 0 && notes.empty()) {
+    parts.push_back("the free ones are to be avoided or failed this work");
+  }
+  parts.insert(parts.end(), notes.begin(), notes.end());
+  return absl::StrJoin(parts, "; ");
+}
+
+}  // namespace regatta
