@@ -23,7 +23,7 @@ StageTarget TensorTarget(const LoopBuilder& out, const Stage& stage) {
 
 StageLoops::StageLoops(LoopBuilder& out, const Stage& stage,
                        StageTiling tiling, std::map<int, IndexRange> ranges,
-                       StageTarget target, LoopBuilder::AccessHook hook)
+                       StageTarget target, BoundAccessHook hook)
     : out_(out),
       stage_(stage),
       tiling_(tiling),
@@ -123,7 +123,10 @@ StageLoops::Bind StageLoops::BindAt(const Affine& row,
 }
 
 ValuePtr StageLoops::ValueAt(const Bind& bind) const {
-  return out_.Translate(stage_.value, bind, hook_);
+  if (!hook_) return out_.Translate(stage_.value, bind);
+  return out_.Translate(stage_.value, bind, [&](const Expr& access) {
+    return hook_(access, bind);
+  });
 }
 
 StmtPtr StageLoops::StoreResult(const Bind& bind, ValuePtr value) const {

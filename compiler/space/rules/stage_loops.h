@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "compiler/expr/expr.h"
@@ -40,6 +41,11 @@ struct StageTarget {
   std::function<Affine(const std::function<Affine(int)>& bind)> offset;
 };
 
+// How a stage reads a tensor at a binding of its indices; absent: from the
+// tensor's own buffer.
+using BoundAccessHook = std::function<std::optional<loop::ValuePtr>(
+    const Expr& access, const std::function<Affine(int)>& bind)>;
+
 // The result's place in its tensor's own buffer.
 StageTarget TensorTarget(const LoopBuilder& out, const Stage& stage);
 
@@ -49,7 +55,7 @@ class StageLoops {
   // `stage` outlive the object.
   StageLoops(LoopBuilder& out, const Stage& stage, StageTiling tiling,
              std::map<int, IndexRange> ranges, StageTarget target,
-             LoopBuilder::AccessHook hook = nullptr);
+             BoundAccessHook hook = nullptr);
 
   loop::StmtPtr Emit();
 
@@ -81,7 +87,7 @@ class StageLoops {
   const StageTiling tiling_;
   const std::map<int, IndexRange> ranges_;
   const StageTarget target_;
-  const LoopBuilder::AccessHook hook_;
+  const BoundAccessHook hook_;
   std::vector<int> outer_;       // output indices that get plain loops
   std::vector<int> reduced_;     // reduced indices that get plain loops
   bool parallel_left_ = false;

@@ -1,0 +1,78 @@
+#include "compiler/space/rules/rows_shape.h"
+
+#include <algorithm>
+
+#include "compiler/space/rules/accesses.h"
+#include "compiler/space/rules/contraction_shape.h"
+
+namespace regatta {
+namespace {
+
+// Whether `stage` can join the run of stages from `first` on.
+bool Joins(const Workload& w, int first, int stage, int row_dims) {
+  const Stage& s = w.stages[stage];
+  const std::vector<int64_t>& shape = w.tensors[s.tensor].shape;
+  const std::vector<int64_t>& rows = w.tensors[w.stages[first].tensor].shape;
+  if (shape.size() < static_cast<size_t>(row_dims) ||
+      !std::equal(rows.begin(), rows.begin() + row_dims, shape.begin())) {
+    return false;
+  }
+  if (MatchContraction(w, stage)) return false;
+  for (const Expr* access : Accesses(s.value)) {
+    const bool in_run =
+        std::any_of(w.stages.begin() + first, w.stages.begin() + stage,
+                    [&](const Stage& earlier) {
+                      return earlier.tensor == access->tensor;
+                    });
+    if (!in_run) continue;
+    for (int d = 0; d < row_dims; ++d) {
+      if (access->subscripts[d] != Affine::Var(s.indices[d])) return false;
+    }
+    // Beyond the rows nothing may be padded: rows have no room around them.
+    if (CanLeave(w, *access)) return false;
+  }
+  return true;
+}
+
+bool ReadIn(const Workload& w, int tensor, size_t begin, size_t end) {
+  for (size_t i = begin; i < end; ++i) {
+    for (const Expr* access : Accesses(w.stages[i].value)) {
+      if (access->tensor == tensor) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+RowsShape MatchRows(const Workload& w, int first) {
+  const int stages = static_cast<int>(w.stages.size());
+  RowsShape best;
+  const int rank =
+      static_cast<int>(w.tensors[w.stages[first].tensor].shape.size());
+  for (int row_dims = 1; row_dims <= rank; ++row_dims) {
+    RowsShape shape{.first = first, .row_dims = row_dims};
+    bool inner = false;  // some stage has work within a row
+    while (first + shape.count < stages &&
+           Joins(w, first, first + shape.count, row_dims)) {
+      const Stage& s = w.stages[first + shape.count];
+      inner = inner || s.indices.size() > static_cast<size_t>(row_dims) ||
+              !s.reduce_indices.empty();
+      ++shape.count;
+    }
+    if (inner && shape.count >= 2 && shape.count >= best.count) best = shape;
+  }
+  for (int i = 0; i < best.count; ++i) {
+    const int tensor = w.stages[first + i].tensor;
+    const size_t end = first + best.count;
+    const bool local = w.tensors[tensor].role == TensorRole::kInternal &&
+                       !ReadIn(w, tensor, end, w.stages.size());
+    best.local.push_back(local);
+    best.recomputable.push_back(
+        local && w.stages[first + i].reduction == Reduction::kNone &&
+        ReadIn(w, tensor, first + i + 1, end));
+  }
+  return best;
+}
+
+}  // namespace regatta
