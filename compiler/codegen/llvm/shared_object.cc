@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -87,27 +87,44 @@ class MemoryFile {
 
   std::string Path() const { return absl::StrCat("/proc/self/fd/", fd_); }
 
-  absl::StatusOr<std::string> Read() const {
-    struct stat info;
-    if (fstat(fd_, &info) != 0) {
-      return absl::InternalError(
-          absl::StrCat("memory file: ", std::strerror(errno)));
-    }
-    std::string content(static_cast<size_t>(info.st_size), '\0');
-    size_t got = 0;
-    while (got < content.size()) {
-      const ssize_t n = pread(fd_, content.data() + got, content.size() - got,
-                              static_cast<off_t>(got));
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return absl::InternalError("memory file: short read");
-      got += static_cast<size_t>(n);
-    }
-    return content;
-  }
-
  private:
   explicit MemoryFile(int fd) : fd_(fd) {}
   int fd_;
+};
+
+// Where the linker writes. A pipe and not a file: lld writes a regular file
+// under another name first and renames it, for which there is no directory.
+class OutputPipe {
+ public:
+  OutputPipe() {
+    if (pipe2(fds_, O_CLOEXEC) != 0) return;
+    reader_ = std::thread([this] {
+      char buffer[1 << 16];
+      for (;;) {
+        const ssize_t n = read(fds_[0], buffer, sizeof buffer);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return;
+        content_.append(buffer, static_cast<size_t>(n));
+      }
+    });
+  }
+  OutputPipe(const OutputPipe&) = delete;
+  ~OutputPipe() { Finish(); }
+
+  bool ok() const { return fds_[0] >= 0; }
+  std::string Path() const { return absl::StrCat("/proc/self/fd/", fds_[1]); }
+  // What was written. No more may be.
+  std::string Finish() {
+    if (fds_[1] >= 0) close(std::exchange(fds_[1], -1));
+    if (reader_.joinable()) reader_.join();
+    if (fds_[0] >= 0) close(std::exchange(fds_[0], -1));
+    return std::move(content_);
+  }
+
+ private:
+  int fds_[2] = {-1, -1};
+  std::string content_;
+  std::thread reader_;
 };
 
 std::mutex& LinkerMutex() {
@@ -118,11 +135,13 @@ std::mutex& LinkerMutex() {
 // One run of lld; returns the output file.
 // REQUIRES: LinkerMutex is held.
 absl::StatusOr<std::string> RunLinker(std::vector<std::string> arguments) {
-  ASSIGN_OR_RETURN(const MemoryFile output, MemoryFile::Create(""));
+  OutputPipe output;
+  if (!output.ok()) {
+    return absl::InternalError(absl::StrCat("pipe: ", std::strerror(errno)));
+  }
   arguments.insert(arguments.begin(), "ld.lld");
-  // One thread: also what keeps lld from replacing the output's path.
   for (const char* fixed :
-       {"-shared", "--threads=1", "--no-mmap-output-file", "--build-id=none",
+       {"-shared", "--threads=1", "--build-id=none",
         "--hash-style=gnu", "--strip-all", "-z", "noexecstack", "-O0"}) {
     arguments.push_back(fixed);
   }
@@ -139,7 +158,7 @@ absl::StatusOr<std::string> RunLinker(std::vector<std::string> arguments) {
   if (!linked) {
     return absl::InternalError(absl::StrCat("lld: ", stream.str()));
   }
-  return output.Read();
+  return output.Finish();
 }
 
 // A shared object without content whose only use is its name: linked against,
