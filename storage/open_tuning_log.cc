@@ -49,10 +49,10 @@ absl::StatusOr<std::unique_ptr<TuningLog>> OpenTuningLog(
     absl::StrAppend(&known, known.empty() ? "" : ", ",
                     std::string(backend.scheme), ":");
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      std::string(location), ": no tuning log can be at ", std::string(scheme),
-      ":; known are ", known,
-      " and plain paths (write ./ before a path with a colon)"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(std::string(location), ": no tuning log can be at ",
+                   std::string(scheme), ":; known are ", known,
+                   " and plain paths (write ./ before a path with a colon)"));
 }
 
 }  // namespace regatta

@@ -51,8 +51,8 @@ absl::Status CheckResult(const v1::TrialResult& result) {
         absl::StrCat("has no known outcome (", result.outcome(), ")"));
   }
   if (result.time_ns() < 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "has a negative time of ", result.time_ns(), " ns"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("has a negative time of ", result.time_ns(), " ns"));
   }
   return CheckBlocks(result);
 }

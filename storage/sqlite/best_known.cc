@@ -11,7 +11,7 @@
 
 // Record r gave a wrong result elsewhere in its cell: same schedule, same
 // binary.
-#define REGATTA_DISPROVED                                              \
+#define REGATTA_DISPROVED                                               \
   "EXISTS (SELECT 1 FROM record wrong WHERE wrong.cell_id = r.cell_id " \
   "AND wrong.schedule_hash = r.schedule_hash AND wrong.outcome = 3 "    \
   "AND wrong.binary_hash IS r.binary_hash)"
@@ -91,11 +91,10 @@ absl::StatusOr<int64_t> FindPublished(Connection& db, int64_t cell,
       absl::StrCat("publication of trial ", publication.trial_id);
   int64_t id = 0;
   {
-    ASSIGN_OR_RETURN(
-        Statement find,
-        db.Query("SELECT id, cell_id, outcome, abandoned, time_ns "
-                 "FROM record WHERE trial_id = ?",
-                 publication.trial_id));
+    ASSIGN_OR_RETURN(Statement find,
+                     db.Query("SELECT id, cell_id, outcome, abandoned, time_ns "
+                              "FROM record WHERE trial_id = ?",
+                              publication.trial_id));
     ASSIGN_OR_RETURN(const bool row, find.Step());
     if (!row) return absl::NotFoundError(absl::StrCat(name, ": no such trial"));
     id = find.Int(0);

@@ -7,10 +7,11 @@
 #include <tuple>
 #include <utility>
 
+#include "base/robust_stats.h"
 #include "base/status_macros.h"
-#include "storage/median_interval.h"
 #include "storage/sqlite/record_codec.h"
 #include "storage/sqlite/record_store.h"
+#include "storage/time_interval.h"
 
 namespace regatta::sqlite {
 namespace {
@@ -28,9 +29,9 @@ absl::Status CountEvidence(Connection& db, int64_t cell, BestKnown& best) {
   while (true) {
     ASSIGN_OR_RETURN(const bool row, find.Step());
     if (!row) break;
-    ASSIGN_OR_RETURN(const v1::TrialResult result,
-                     Decode(find.Bytes(0), find.Bytes(1), find.Bytes(2),
-                            std::nullopt));
+    ASSIGN_OR_RETURN(
+        const v1::TrialResult result,
+        Decode(find.Bytes(0), find.Bytes(1), find.Bytes(2), std::nullopt));
     if (!SameSchedule(result.spec().schedule(), schedule)) continue;
     for (const v1::Block& block : result.blocks()) {
       if (!block.throttled()) ++best.samples;
@@ -48,13 +49,13 @@ absl::StatusOr<int64_t> DefaultMedian(Connection& db, int64_t cell) {
       db.Query("SELECT time_ns FROM record WHERE cell_id = ? AND outcome = 1 "
                "AND kind = 1 AND abandoned = 0 AND time_ns > 0",
                cell));
-  std::vector<int64_t> times;
+  std::vector<double> times;
   while (true) {
     ASSIGN_OR_RETURN(const bool row, find.Step());
     if (!row) break;
-    times.push_back(find.Int(0));
+    times.push_back(static_cast<double>(find.Int(0)));
   }
-  return times.empty() ? 0 : Median(std::move(times));
+  return times.empty() ? 0 : std::llround(Median(std::move(times)));
 }
 
 void SetInterval(BestKnown& best) {
@@ -198,8 +199,8 @@ absl::StatusOr<std::vector<BestKnown>> FindBestOfNeighbours(
                         find.Int(2));
     }
   }
-  const size_t kept = std::min(near.size(), static_cast<size_t>(
-                                                std::max(limit, 0)));
+  const size_t kept =
+      std::min(near.size(), static_cast<size_t>(std::max(limit, 0)));
   std::partial_sort(near.begin(), near.begin() + kept, near.end());
   std::vector<BestKnown> all;
   for (size_t i = 0; i < kept; ++i) {

@@ -32,8 +32,8 @@ absl::Status SampleRecords(Connection& db) {
                    db.Number("SELECT coalesce(max(id), 0) FROM record"));
   for (int64_t i = 1; i <= kSampledRecords; ++i) {
     const int64_t id = std::max<int64_t>(
-        1, static_cast<int64_t>(static_cast<double>(last) * i /
-                                kSampledRecords));
+        1,
+        static_cast<int64_t>(static_cast<double>(last) * i / kSampledRecords));
     RETURN_IF_ERROR(db.Run("SELECT hex(body) FROM record WHERE id = ?", id));
   }
   return absl::OkStatus();
@@ -66,19 +66,21 @@ absl::StatusOr<int64_t> CheckLog(Connection& db, const std::string& path,
   ASSIGN_OR_RETURN(const int64_t version, db.Number("PRAGMA user_version"));
   if (application != kApplicationId || version < 1) {
     return absl::FailedPreconditionError(absl::StrCat(
-        path, ": is an SQLite database of another program, not a tuning log; "
-              "name another file"));
+        path,
+        ": is an SQLite database of another program, not a tuning log; "
+        "name another file"));
   }
   if (version > newest) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        path, ": the tuning log has version ", version,
-        ", this program reads up to ", newest,
-        "; use a newer Regatta, the file was left as it is"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": the tuning log has version ", version,
+                     ", this program reads up to ", newest,
+                     "; use a newer Regatta, the file was left as it is"));
   }
   RETURN_IF_ERROR(CheckPages(db, path, full_check_bytes));
   const auto log_id =
       db.Number("SELECT count(*) FROM meta WHERE name = 'log_id'");
-  if (!log_id.ok()) return Corrupt(path, std::string(log_id.status().message()));
+  if (!log_id.ok())
+    return Corrupt(path, std::string(log_id.status().message()));
   if (*log_id != 1) return Corrupt(path, "it has no log_id");
   return version;
 }

@@ -147,12 +147,14 @@ absl::Status Connection::Configure(Mode mode) {
   sqlite3_db_config(db_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(db_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   // These touch no file.
-  RETURN_IF_ERROR(Execute("PRAGMA cell_size_check = ON;"
-                          "PRAGMA foreign_keys = OFF;"
-                          "PRAGMA temp_store = MEMORY;"));
+  RETURN_IF_ERROR(
+      Execute("PRAGMA cell_size_check = ON;"
+              "PRAGMA foreign_keys = OFF;"
+              "PRAGMA temp_store = MEMORY;"));
   if (mode == Mode::kReadWrite) {
-    RETURN_IF_ERROR(Execute("PRAGMA synchronous = FULL;"
-                            "PRAGMA journal_size_limit = 67108864;"));
+    RETURN_IF_ERROR(
+        Execute("PRAGMA synchronous = FULL;"
+                "PRAGMA journal_size_limit = 67108864;"));
   }
   return absl::OkStatus();
 }
@@ -180,8 +182,7 @@ absl::StatusOr<Statement> Connection::Prepare(const char* sql) {
 }
 
 absl::Status Connection::Execute(const std::string& script) {
-  const int code =
-      sqlite3_exec(db_, script.c_str(), nullptr, nullptr, nullptr);
+  const int code = sqlite3_exec(db_, script.c_str(), nullptr, nullptr, nullptr);
   return code == SQLITE_OK ? absl::OkStatus() : Error(code);
 }
 

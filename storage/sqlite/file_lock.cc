@@ -81,8 +81,7 @@ absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Exclusive(
             .substr(0, kMaxNoteBytes);
     // Only a courtesy to whoever comes second: a full disk is no reason to
     // refuse here.
-    if (ftruncate(fd, 0) != 0 ||
-        pwrite(fd, note.data(), note.size(), 0) < 0) {
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, note.data(), note.size(), 0) < 0) {
     }
     return lock;
   }

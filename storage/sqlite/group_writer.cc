@@ -29,6 +29,11 @@ absl::Status GroupWriter::Write(
   return request.status;
 }
 
+size_t GroupWriter::Queued() const {
+  std::lock_guard lock(mutex_);
+  return queue_.size();
+}
+
 void GroupWriter::Loop() {
   std::unique_lock lock(mutex_);
   while (true) {

@@ -39,6 +39,9 @@ class GroupWriter {
   // returns OK. It must not write through another GroupWriter call.
   absl::Status Write(const std::function<absl::Status(Connection&)>& operation);
 
+  // Operations that wait for the group at work to end.
+  size_t Queued() const;
+
  private:
   struct Request {
     const std::function<absl::Status(Connection&)>* operation;
@@ -55,7 +58,7 @@ class GroupWriter {
   std::unique_ptr<Connection> db_;
   bool checkpoint_failed_ = false;  // of the last try; the thread's own
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::condition_variable finished_;
   std::vector<Request*> queue_;

@@ -20,6 +20,27 @@ namespace {
 
 // The first 16 bytes of every SQLite database, the final 0 included.
 constexpr std::string_view kMagic("SQLite format 3\0", 16);
+constexpr size_t kHeaderBytes = 100;
+
+uint32_t BigEndian(std::string_view bytes, size_t at, size_t size) {
+  uint32_t value = 0;
+  for (size_t i = 0; i < size; ++i) {
+    value = value << 8 | static_cast<unsigned char>(bytes[at + i]);
+  }
+  return value;
+}
+
+// The file's size by its header (sqlite.org/fileformat.html, 1.3), once known
+// to be an SQLite database. SQLite itself takes a file of less than a page for
+// an empty one.
+int64_t BytesByHeader(std::string_view header) {
+  if (header.size() < kHeaderBytes) return kHeaderBytes;
+  const uint32_t page = BigEndian(header, 16, 2);
+  const int64_t page_bytes = page == 1 ? 65536 : page;
+  // The page count counts only when these two agree.
+  const bool valid = BigEndian(header, 24, 4) == BigEndian(header, 92, 4);
+  return page_bytes * (valid ? BigEndian(header, 28, 4) : 1);
+}
 
 bool MayAccess(const std::string& path, int mode) {
   return faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0;
@@ -29,8 +50,8 @@ absl::Status CheckFolder(const std::string& folder, bool write) {
   struct stat info = {};
   if (stat(folder.c_str(), &info) != 0) {
     if (errno == ENOENT) {
-      return absl::NotFoundError(absl::StrCat(
-          folder, ": no such folder; make it or name another"));
+      return absl::NotFoundError(
+          absl::StrCat(folder, ": no such folder; make it or name another"));
     }
     return SystemStatus(errno, "look into", folder);
   }
@@ -126,21 +147,30 @@ absl::StatusOr<LogFile> LookAtLogFile(const std::string& path) {
   file.exists = info.st_size > 0;
   if (!file.exists) {
     if (!file.has_wal) return file;
-    return absl::DataLossError(absl::StrCat(
-        path, ": is missing or empty, yet ", path,
-        "-wal has contents; restore the file, or move both away"));
+    return absl::DataLossError(
+        absl::StrCat(path, ": is missing or empty, yet ", path,
+                     "-wal has contents; restore the file, or move both away"));
   }
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return SystemStatus(errno, "open", path);
-  char magic[kMagic.size()];
-  const ssize_t size = pread(fd, magic, sizeof(magic), 0);
+  char bytes[kHeaderBytes];
+  const ssize_t size = pread(fd, bytes, sizeof(bytes), 0);
   const int error = errno;
   close(fd);
   if (size < 0) return SystemStatus(error, "read", path);
-  if (std::string_view(magic, size) != kMagic) {
-    return absl::DataLossError(absl::StrCat(
-        path, ": is not a tuning log: it does not begin as an SQLite "
-              "database; restore a backup or name another file"));
+  const std::string_view header(bytes, size);
+  if (header.substr(0, kMagic.size()) != kMagic) {
+    return absl::DataLossError(
+        absl::StrCat(path,
+                     ": is not a tuning log: it does not begin as an SQLite "
+                     "database; restore a backup or name another file"));
+  }
+  // With a write-ahead log the end may be there still.
+  if (!file.has_wal && info.st_size < BytesByHeader(header)) {
+    return absl::DataLossError(
+        absl::StrCat(path, ": the tuning log is corrupt: cut off after ",
+                     info.st_size, " of ", BytesByHeader(header),
+                     " bytes; restore a backup, the file was left as it is"));
   }
   return file;
 }

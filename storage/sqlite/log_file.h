@@ -21,7 +21,7 @@ absl::StatusOr<std::string> ResolveLogPath(const std::string& path, bool write);
 bool IsNetworkFileSystem(int64_t type);
 
 struct LogFile {
-  bool exists = false;  // and has bytes: an empty file counts as none
+  bool exists = false;   // and has bytes: an empty file counts as none
   bool has_wal = false;  // what a process left that did not close it
 };
 // DataLoss: it does not begin as an SQLite database, or there is a write-ahead

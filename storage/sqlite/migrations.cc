@@ -8,8 +8,7 @@
 
 namespace regatta::sqlite {
 
-absl::Status Migrate(Connection& db,
-                     absl::Span<const char* const> migrations) {
+absl::Status Migrate(Connection& db, absl::Span<const char* const> migrations) {
   ASSIGN_OR_RETURN(const int64_t found, db.Number("PRAGMA user_version"));
   const int64_t newest = static_cast<int64_t>(migrations.size());
   CHECK(found <= newest) << "version " << found << " of " << newest;
@@ -19,8 +18,8 @@ absl::Status Migrate(Connection& db,
         version + 1, ";PRAGMA application_id = ", kApplicationId, ";COMMIT;"));
     if (!status.ok()) {
       if (db.InTransaction()) (void)db.Execute("ROLLBACK");
-      return Annotate(status, absl::StrCat("migrating to version ",
-                                           version + 1));
+      return Annotate(status,
+                      absl::StrCat("migrating to version ", version + 1));
     }
   }
   return absl::OkStatus();

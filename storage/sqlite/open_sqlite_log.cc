@@ -29,6 +29,12 @@ absl::Status SyncPath(const std::string& path, int flags) {
   return result == 0 ? absl::OkStatus() : SystemStatus(error, "sync", path);
 }
 
+void RemoveLog(const std::string& path) {
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
+    unlink(absl::StrCat(path, suffix).c_str());
+  }
+}
+
 absl::Status BuildNew(const std::string& path) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Connection> db,
                    Connection::Open(path, Connection::Mode::kCreate));
@@ -37,8 +43,9 @@ absl::Status BuildNew(const std::string& path) {
   ASSIGN_OR_RETURN(const bool row, mode.Step());
   if (!row || mode.Bytes(0) != "wal") {
     return absl::FailedPreconditionError(absl::StrCat(
-        path, ": this file system does not support SQLite's write-ahead log; "
-              "put the tuning log on a local disk"));
+        path,
+        ": this file system does not support SQLite's write-ahead log; "
+        "put the tuning log on a local disk"));
   }
   return absl::OkStatus();
 }
@@ -47,13 +54,8 @@ absl::Status BuildNew(const std::string& path) {
 // a log.
 absl::Status CreateLog(const std::string& path) {
   const std::string fresh = absl::StrCat(path, ".new");
-  const auto remove_files = [&fresh] {
-    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
-      unlink(absl::StrCat(fresh, suffix).c_str());
-    }
-  };
-  remove_files();  // of an earlier try; the lock is ours
-  const absl::Cleanup cleanup = remove_files;
+  RemoveLog(fresh);  // of an earlier try; the lock is ours
+  const absl::Cleanup cleanup = [&fresh] { RemoveLog(fresh); };
   RETURN_IF_ERROR(Annotate(BuildNew(fresh), "creating the tuning log"));
   struct stat info = {};
   if (stat(path.c_str(), &info) == 0 &&
@@ -83,9 +85,8 @@ absl::StatusOr<int64_t> CheckVersion(const std::string& path,
 }
 
 absl::StatusOr<std::string> ReadLogId(Connection& db) {
-  ASSIGN_OR_RETURN(
-      Statement get,
-      db.Query("SELECT value FROM meta WHERE name = 'log_id'"));
+  ASSIGN_OR_RETURN(Statement get,
+                   db.Query("SELECT value FROM meta WHERE name = 'log_id'"));
   ASSIGN_OR_RETURN(const bool row, get.Step());
   if (!row) return absl::DataLossError("the tuning log has no log_id");
   return get.Text(0);
@@ -99,8 +100,8 @@ absl::StatusOr<std::unique_ptr<Connection>> OpenWriter(
     ASSIGN_OR_RETURN(Statement mode, db->Query("PRAGMA journal_mode = WAL"));
     ASSIGN_OR_RETURN(const bool row, mode.Step());
     if (!row || mode.Bytes(0) != "wal") {
-      return absl::FailedPreconditionError(absl::StrCat(
-          path, ": SQLite's write-ahead log cannot be used here"));
+      return absl::FailedPreconditionError(
+          absl::StrCat(path, ": SQLite's write-ahead log cannot be used here"));
     }
   }
   RETURN_IF_ERROR(Migrate(*db, Migrations()));
@@ -127,29 +128,34 @@ absl::StatusOr<std::unique_ptr<TuningLog>> OpenToLook(const std::string& path) {
                      Connection::Open(path, LookingMode(file)));
     ASSIGN_OR_RETURN(log_id, ReadLogId(*db));
   }
-  return std::make_unique<SqliteTuningLog>(path, std::move(log_id),
-                                           std::move(lock), nullptr,
-                                           LookingMode(file));
+  return std::make_unique<SqliteTuningLog>(
+      path, std::move(log_id), std::move(lock), nullptr, LookingMode(file));
 }
 
 absl::StatusOr<std::unique_ptr<TuningLog>> OpenToWrite(
     const std::string& path, const OpenOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock,
                    FileLock::Exclusive(path, options.holder));
-  absl::Cleanup discard = [&lock] { lock->Discard(); };
+  bool created = false;
+  // After the writer below is closed.
+  absl::Cleanup discard = [&] {
+    if (created) RemoveLog(path);
+    lock->Discard();
+  };
   ASSIGN_OR_RETURN(const LogFile file, LookAtLogFile(path));
   if (file.exists) {
     RETURN_IF_ERROR(CheckVersion(path, file).status());
   } else {
     if (!options.create) return NoLog(path);
     RETURN_IF_ERROR(CreateLog(path));
+    created = true;
   }
   ASSIGN_OR_RETURN(std::unique_ptr<Connection> writer, OpenWriter(path));
   ASSIGN_OR_RETURN(std::string log_id, ReadLogId(*writer));
   std::move(discard).Cancel();
-  return std::make_unique<SqliteTuningLog>(
-      path, std::move(log_id), std::move(lock), std::move(writer),
-      Connection::Mode::kReadOnly);
+  return std::make_unique<SqliteTuningLog>(path, std::move(log_id),
+                                           std::move(lock), std::move(writer),
+                                           Connection::Mode::kReadOnly);
 }
 
 }  // namespace

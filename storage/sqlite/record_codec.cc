@@ -134,9 +134,9 @@ absl::StatusOr<std::vector<int64_t>> DecodeExtents(std::string_view text) {
        absl::StrSplit(absl::string_view(text.data(), text.size()), ',')) {
     int64_t extent = 0;
     if (!absl::SimpleAtoi(part, &extent) || extent < 1) {
-      return absl::DataLossError(absl::StrCat(
-          "the extents of a workload cannot be read: \"", std::string(text),
-          "\""));
+      return absl::DataLossError(
+          absl::StrCat("the extents of a workload cannot be read: \"",
+                       std::string(text), "\""));
     }
     extents.push_back(extent);
   }

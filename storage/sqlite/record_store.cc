@@ -16,11 +16,11 @@ absl::StatusOr<std::optional<int64_t>> MakeCell(Connection& db,
                                                 const BestKey& key) {
   ASSIGN_OR_RETURN(const std::optional<int64_t> found, FindCell(db, key));
   if (found.has_value()) return found;
-  RETURN_IF_ERROR(db.Run(
-      "INSERT INTO cell(workload_id, device_class, threads, cache) "
-      "SELECT id, ?2, ?3, ?4 FROM workload WHERE key = ?1",
-      key.workload_key, key.device_class, key.threads,
-      static_cast<int>(key.cache)));
+  RETURN_IF_ERROR(
+      db.Run("INSERT INTO cell(workload_id, device_class, threads, cache) "
+             "SELECT id, ?2, ?3, ?4 FROM workload WHERE key = ?1",
+             key.workload_key, key.device_class, key.threads,
+             static_cast<int>(key.cache)));
   if (db.Changes() == 0) return std::optional<int64_t>();
   return std::optional<int64_t>(db.LastInsertId());
 }
@@ -103,11 +103,12 @@ absl::StatusOr<std::optional<int64_t>> FindCell(Connection& db,
                                                 const BestKey& key) {
   ASSIGN_OR_RETURN(
       Statement find,
-      db.Query("SELECT c.id FROM workload w JOIN cell c ON c.workload_id = w.id "
-               "WHERE w.key = ? AND c.device_class = ? AND c.threads = ? "
-               "AND c.cache = ?",
-               key.workload_key, key.device_class, key.threads,
-               static_cast<int>(key.cache)));
+      db.Query(
+          "SELECT c.id FROM workload w JOIN cell c ON c.workload_id = w.id "
+          "WHERE w.key = ? AND c.device_class = ? AND c.threads = ? "
+          "AND c.cache = ?",
+          key.workload_key, key.device_class, key.threads,
+          static_cast<int>(key.cache)));
   ASSIGN_OR_RETURN(const bool row, find.Step());
   return row ? std::optional<int64_t>(find.Int(0)) : std::nullopt;
 }

@@ -20,11 +20,11 @@ namespace regatta::sqlite {
 
 // The columns that ReadRecord reads, in its order; the statement names record
 // r, context x, cell c and workload w.
-#define REGATTA_RECORD_COLUMNS                                           \
-  "r.trial_id, x.bytes, r.body, r.binary_hash, r.recorded_unix_ms, "     \
+#define REGATTA_RECORD_COLUMNS                                       \
+  "r.trial_id, x.bytes, r.body, r.binary_hash, r.recorded_unix_ms, " \
   "w.family, w.extents"
-#define REGATTA_RECORD_TABLES                                            \
-  "record r JOIN context x ON x.id = r.context_id "                      \
+#define REGATTA_RECORD_TABLES                       \
+  "record r JOIN context x ON x.id = r.context_id " \
   "JOIN cell c ON c.id = r.cell_id JOIN workload w ON w.id = c.workload_id"
 inline constexpr int kRecordColumns = 7;
 

@@ -23,14 +23,14 @@ absl::Status SqliteStatus(int code, int os_error, const std::string& message,
       os_error != 0 ? absl::StrCat(", ", SystemMessage(os_error)) : "", ")");
   switch (code & 0xff) {
     case SQLITE_FULL:
-      return absl::ResourceExhaustedError(absl::StrCat(
-          text, ": no space left; free some, nothing of this was stored"));
+      return absl::ResourceExhaustedError(
+          absl::StrCat(text, ": no space left; free some"));
     case SQLITE_NOMEM:
       return absl::ResourceExhaustedError(text);
     case SQLITE_IOERR:
       if (IsFull(os_error)) {
-        return absl::ResourceExhaustedError(absl::StrCat(
-            text, ": no space left; free some, nothing of this was stored"));
+        return absl::ResourceExhaustedError(
+            absl::StrCat(text, ": no space left; free some"));
       }
       return absl::UnavailableError(text);
     case SQLITE_BUSY:
@@ -57,8 +57,8 @@ absl::Status SqliteStatus(int code, int os_error, const std::string& message,
 
 absl::Status SystemStatus(int os_error, const std::string& doing,
                           const std::string& path) {
-  const std::string text = absl::StrCat(path, ": cannot ", doing, ": ",
-                                        SystemMessage(os_error));
+  const std::string text =
+      absl::StrCat(path, ": cannot ", doing, ": ", SystemMessage(os_error));
   switch (os_error) {
     case EACCES:
     case EPERM:

@@ -73,9 +73,8 @@ absl::StatusOr<std::vector<AppendStatus>> SqliteTuningLog::Append(
 absl::Status SqliteTuningLog::Publish(const Publication& publication,
                                       int64_t unix_ms) {
   RETURN_IF_ERROR(ValidatePublication(publication));
-  return Write([&](Connection& db) {
-    return AddPublication(db, publication, unix_ms);
-  });
+  return Write(
+      [&](Connection& db) { return AddPublication(db, publication, unix_ms); });
 }
 
 absl::StatusOr<std::optional<BestKnown>> SqliteTuningLog::Best(

@@ -61,8 +61,7 @@ class SqliteTuningLog : public TuningLog {
                                           int64_t count) override;
 
  private:
-  absl::Status Write(
-      const std::function<absl::Status(Connection&)>& operation);
+  absl::Status Write(const std::function<absl::Status(Connection&)>& operation);
 
   const std::string path_;
   const std::string log_id_;

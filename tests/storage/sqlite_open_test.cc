@@ -1,0 +1,303 @@
+// Opening: who may, and what is refused without a change.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "base/random.h"
+#include "storage/sqlite/check_log.h"
+#include "storage/sqlite/log_file.h"
+#include "storage/sqlite/migrations.h"
+#include "tests/storage/records.h"
+#include "tests/support/process.h"
+
+namespace regatta::testing {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Names and contents of a folder's files.
+std::map<std::string, std::string> Snapshot(const std::string& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    files[entry.path().filename().string()] =
+        entry.is_regular_file() ? ReadFile(entry.path().string()) : "";
+  }
+  return files;
+}
+
+class SqliteOpen : public ::testing::Test {
+ protected:
+  std::unique_ptr<TuningLog> Open(const OpenOptions& options = {}) {
+    auto log = OpenTuningLog(path_, options);
+    EXPECT_OK(log);
+    return log.ok() ? *std::move(log) : nullptr;
+  }
+
+  // A closed log with some records, without its lock file.
+  void MakeLog(int records) {
+    {
+      auto log = Open();
+      ASSERT_OK(log->PutWorkload(workload_));
+      std::vector<v1::TrialResult> results;
+      for (int i = 0; i < records; ++i) {
+        results.push_back(OkResult(absl::StrCat("1/0/", i), workload_,
+                                   absl::StrCat("s", i), 1000 + i));
+      }
+      ASSERT_OK(log->Append(results, 1));
+    }
+    std::filesystem::remove(path_ + ".lock");
+    ASSERT_FALSE(std::filesystem::exists(path_ + "-wal"));
+  }
+
+  // Both ways of opening refuse and change nothing.
+  void ExpectRefused(absl::StatusCode code, const std::string& text) {
+    const auto before = Snapshot(dir_.path());
+    for (const bool read_only : {false, true}) {
+      const auto log = OpenTuningLog(path_, {.read_only = read_only});
+      ASSERT_EQ(log.status().code(), code)
+          << "read_only " << read_only << ": " << log.status().ToString();
+      EXPECT_THAT(std::string(log.status().message()), HasSubstr(text));
+      EXPECT_THAT(std::string(log.status().message()), HasSubstr(path_));
+      EXPECT_TRUE(Snapshot(dir_.path()) == before)
+          << "files were changed, read_only " << read_only;
+    }
+  }
+
+  const WorkloadInfo workload_ = Matmul(8, 8, 8);
+  TempDir dir_;
+  const std::string path_ = dir_.path() + "/tuning.log";
+};
+
+TEST_F(SqliteOpen, TakesAPathWithAndWithoutScheme) {
+  const std::string id = Open()->LogId();
+  EXPECT_EQ(OpenTuningLog("sqlite:" + path_).value()->LogId(), id);
+  EXPECT_STATUS(OpenTuningLog("postgresql://lab/log"), kInvalidArgument,
+                "known are sqlite:");
+  EXPECT_STATUS(OpenTuningLog(""), kInvalidArgument, "empty");
+}
+
+TEST_F(SqliteOpen, TakesPathsWithCharactersThatUrisGiveAMeaning) {
+  for (const std::string name : {"a?b", "a#b", "a%20b", "a b", "a'b\"", "ä"}) {
+    const std::string path = dir_.path() + "/" + name;
+    { ASSERT_OK(OpenTuningLog(path)); }
+    EXPECT_TRUE(std::filesystem::exists(path)) << path;
+    EXPECT_OK(OpenTuningLog(path, {.read_only = true}));
+  }
+}
+
+TEST_F(SqliteOpen, ASecondOpenerLearnsWhoHoldsTheLog) {
+  const auto first = Open({.holder = "regatta-server at 127.0.0.1:4567"});
+  for (const bool read_only : {false, true}) {
+    const auto second = OpenTuningLog(path_, {.read_only = read_only});
+    EXPECT_STATUS(second, kFailedPrecondition,
+                  absl::StrCat("process ", getpid(),
+                               " (regatta-server at 127.0.0.1:4567)"));
+  }
+  // Through another name too.
+  std::filesystem::create_symlink(path_, dir_.path() + "/alias");
+  EXPECT_STATUS(OpenTuningLog(dir_.path() + "/alias"), kFailedPrecondition,
+                "127.0.0.1:4567");
+}
+
+TEST_F(SqliteOpen, ReadersShareAndKeepWritersOut) {
+  { Open({.holder = "an earlier server"}); }
+  const auto one = Open({.read_only = true});
+  const auto two = Open({.read_only = true});
+  EXPECT_STATUS(OpenTuningLog(path_), kFailedPrecondition, "read it");
+  EXPECT_THAT(std::string(OpenTuningLog(path_).status().message()),
+              ::testing::Not(HasSubstr("earlier")));
+}
+
+TEST_F(SqliteOpen, ReadOnlyNeitherCreatesNorWrites) {
+  EXPECT_STATUS(OpenTuningLog(path_, {.read_only = true}), kNotFound, path_);
+  EXPECT_STATUS(OpenTuningLog(path_, {.create = false}), kNotFound, path_);
+  EXPECT_TRUE(Snapshot(dir_.path()).empty());
+  MakeLog(3);
+  const auto before = Snapshot(dir_.path());
+  {
+    const auto log = Open({.read_only = true});
+    EXPECT_EQ(AllRecords(*log, workload_).size(), 3u);
+    EXPECT_EQ((*log->Best(KeyFor(workload_)))->time_ns, 1000);
+    EXPECT_STATUS(log->Append({}, 1), kFailedPrecondition, "read only");
+    EXPECT_STATUS(log->PutWorkload(workload_), kFailedPrecondition, path_);
+    EXPECT_STATUS(log->RebuildBest(), kFailedPrecondition, path_);
+    EXPECT_TRUE(Snapshot(dir_.path()) == before);
+  }
+  EXPECT_TRUE(Snapshot(dir_.path()) == before);
+}
+
+TEST_F(SqliteOpen, AnEmptyFileBecomesALogAndKeepsItsMode) {
+  WriteFile(path_, "");
+  chmod(path_.c_str(), 0600);
+  EXPECT_STATUS(OpenTuningLog(path_, {.read_only = true}), kNotFound, path_);
+  Open();
+  struct stat info = {};
+  ASSERT_EQ(stat(path_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  EXPECT_GT(info.st_size, 0);
+}
+
+TEST_F(SqliteOpen, RefusesANewerVersionUntouched) {
+  MakeLog(3);
+  ASSERT_OK(
+      sqlite::Connection::Open(path_, sqlite::Connection::Mode::kReadWrite)
+          .value()
+          ->Execute("PRAGMA user_version = 99"));
+  ExpectRefused(absl::StatusCode::kFailedPrecondition, "version 99");
+  ExpectRefused(absl::StatusCode::kFailedPrecondition,
+                absl::StrCat("up to ", sqlite::Migrations().size()));
+}
+
+TEST_F(SqliteOpen, RefusesTheDatabaseOfAnotherProgramUntouched) {
+  ASSERT_OK(sqlite::Connection::Open(path_, sqlite::Connection::Mode::kCreate)
+                .value()
+                ->Execute("CREATE TABLE t(x); PRAGMA user_version = 1"));
+  ExpectRefused(absl::StatusCode::kFailedPrecondition, "another program");
+}
+
+TEST_F(SqliteOpen, RefusesWhatIsNoDatabaseUntouched) {
+  MakeLog(3);
+  const std::string good = ReadFile(path_);
+  for (const std::string& bytes :
+       {std::string("{\"records\": []}\n"), std::string(10000, '\0'),
+        good.substr(0, 1), good.substr(0, 10), "x" + good.substr(1)}) {
+    WriteFile(path_, bytes);
+    ExpectRefused(absl::StatusCode::kDataLoss, "not a tuning log");
+  }
+}
+
+TEST_F(SqliteOpen, RefusesATruncatedLogUntouched) {
+  MakeLog(300);
+  const std::string good = ReadFile(path_);
+  ASSERT_GT(good.size(), 20u * 4096);
+  for (const size_t size :
+       {size_t{16}, size_t{50}, size_t{100}, size_t{512}, size_t{4095},
+        size_t{4096}, good.size() / 2, good.size() - 4096, good.size() - 1}) {
+    SCOPED_TRACE(absl::StrCat(size, " of ", good.size(), " bytes"));
+    WriteFile(path_, good.substr(0, size));
+    ExpectRefused(absl::StatusCode::kDataLoss, "corrupt");
+  }
+}
+
+TEST_F(SqliteOpen, RefusesALogWithAPageOfGarbageUntouched) {
+  MakeLog(300);
+  const std::string good = ReadFile(path_);
+  Random random(7);
+  for (size_t page = 0; page < good.size() / 4096; ++page) {
+    SCOPED_TRACE(absl::StrCat("page ", page + 1));
+    std::string bad = good;
+    // The first page keeps the words that say what it is.
+    for (size_t i = page == 0 ? 100 : 0; i < 4096; ++i) {
+      bad[page * 4096 + i] = static_cast<char>(random.Below(256));
+    }
+    WriteFile(path_, bad);
+    ExpectRefused(absl::StatusCode::kDataLoss, "corrupt");
+    std::fill_n(bad.begin() + page * 4096, 4096, '\0');
+    if (page == 0) continue;  // no database at all
+    WriteFile(path_, bad);
+    ExpectRefused(absl::StatusCode::kDataLoss, "corrupt");
+  }
+  WriteFile(path_, good);
+  EXPECT_EQ(Open()->CountRecords().value(), 300);
+}
+
+TEST_F(SqliteOpen, TheQuickerCheckOfALargeLogFindsDamageOfItsSmallTables) {
+  MakeLog(300);
+  const std::string good = ReadFile(path_);
+  const auto check = [&] {
+    const auto db =
+        sqlite::Connection::Open(path_, sqlite::Connection::Mode::kImmutable);
+    return sqlite::CheckLog(**db, path_, 1, /*full_check_bytes=*/0);
+  };
+  EXPECT_OK(check());
+  int found = 0;
+  for (size_t page = 1; page < good.size() / 4096; ++page) {
+    std::string bad = good;
+    std::fill_n(bad.begin() + page * 4096, 4096, '\xee');
+    WriteFile(path_, bad);
+    const absl::Status status = check().status();
+    EXPECT_THAT(status.code(),
+                AnyOf(absl::StatusCode::kOk, absl::StatusCode::kDataLoss));
+    found += !status.ok();
+  }
+  EXPECT_GT(found, 12);
+}
+
+TEST_F(SqliteOpen, RefusesAWriteAheadLogWithoutItsFile) {
+  WriteFile(path_ + "-wal", "acknowledged work");
+  ExpectRefused(absl::StatusCode::kDataLoss, "-wal");
+}
+
+TEST_F(SqliteOpen, NamesWhatIsWrongWithThePath) {
+  EXPECT_STATUS(OpenTuningLog(dir_.path()), kInvalidArgument, "folder");
+  EXPECT_STATUS(OpenTuningLog(dir_.path() + "/"), kInvalidArgument, "folder");
+  EXPECT_STATUS(OpenTuningLog(dir_.path() + "/no/log"), kNotFound,
+                dir_.path() + "/no");
+  WriteFile(dir_.path() + "/plain", "x");
+  EXPECT_FALSE(OpenTuningLog(dir_.path() + "/plain/log").ok());
+  EXPECT_STATUS(OpenTuningLog("/dev/null"), kInvalidArgument, "regular");
+  EXPECT_THAT(Snapshot(dir_.path()), ElementsAre(std::pair("plain", "x")));
+}
+
+TEST_F(SqliteOpen, NamesAPlaceWithoutPermission) {
+  MakeLog(1);
+  // Permissions do not bind root: be somebody else meanwhile.
+  const bool root = geteuid() == 0;
+  std::filesystem::create_directory(dir_.path() + "/closed");
+  chmod(dir_.path().c_str(), 0755);
+  chmod((dir_.path() + "/closed").c_str(), 0500);
+  chmod(path_.c_str(), 0444);
+  if (root) {
+    ASSERT_EQ(seteuid(65534), 0);
+  }
+  EXPECT_STATUS(OpenTuningLog(dir_.path() + "/closed/log"), kPermissionDenied,
+                dir_.path() + "/closed");
+  EXPECT_STATUS(OpenTuningLog(path_), kPermissionDenied, path_);
+  EXPECT_OK(OpenTuningLog(path_, {.read_only = true}));
+  if (root) {
+    ASSERT_EQ(seteuid(0), 0);
+    chmod(path_.c_str(), 0400);
+    ASSERT_EQ(seteuid(65534), 0);
+    EXPECT_STATUS(OpenTuningLog(path_, {.read_only = true}), kPermissionDenied,
+                  path_);
+    ASSERT_EQ(seteuid(0), 0);
+  }
+}
+
+TEST(LogFile, KnowsNetworkFileSystems) {
+  EXPECT_TRUE(sqlite::IsNetworkFileSystem(0x6969));      // NFS
+  EXPECT_TRUE(sqlite::IsNetworkFileSystem(0x517B));      // SMB
+  EXPECT_TRUE(sqlite::IsNetworkFileSystem(0xFF534D42));  // CIFS
+  // As a signed 32-bit number, as some machines hand it out.
+  EXPECT_TRUE(sqlite::IsNetworkFileSystem(static_cast<int32_t>(0xFE534D42)));
+  EXPECT_FALSE(sqlite::IsNetworkFileSystem(0xEF53));      // ext4
+  EXPECT_FALSE(sqlite::IsNetworkFileSystem(0x01021994));  // tmpfs
+  EXPECT_FALSE(sqlite::IsNetworkFileSystem(0x794C7630));  // overlay
+}
+
+TEST(Migrate, RunsWhatIsMissingAndKeepsWholeVersions) {
+  const TempDir dir;
+  const auto db = sqlite::Connection::Open(dir.path() + "/db",
+                                           sqlite::Connection::Mode::kCreate)
+                      .value();
+  const char* const one[] = {"CREATE TABLE a(x); INSERT INTO a VALUES (1)"};
+  const char* const broken[] = {one[0], "CREATE TABLE b(x); no SQL"};
+  const char* const mended[] = {one[0], "CREATE TABLE b(x)",
+                                "INSERT INTO b SELECT x + 1 FROM a"};
+  ASSERT_OK(sqlite::Migrate(*db, one));
+  ASSERT_OK(sqlite::Migrate(*db, one));
+  EXPECT_EQ(db->Number("SELECT count(*) FROM a").value(), 1);
+  EXPECT_FALSE(sqlite::Migrate(*db, broken).ok());
+  EXPECT_EQ(db->Number("PRAGMA user_version").value(), 1);
+  EXPECT_FALSE(db->InTransaction());
+  ASSERT_OK(sqlite::Migrate(*db, mended));
+  EXPECT_EQ(db->Number("PRAGMA user_version").value(), 3);
+  EXPECT_EQ(db->Number("SELECT x FROM b").value(), 2);
+}
+
+}  // namespace
+}  // namespace regatta::testing
