@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "device_agent/measure/timing_lock.h"  // DefaultTimingLockPath
 #include "regatta/v1/fleet_service.pb.h"
 #include "regatta/v1/worker.pb.h"
 
