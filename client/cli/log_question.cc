@@ -1,0 +1,49 @@
+#include "client/cli/log_question.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "client/cli/host_class.h"
+#include "compiler/compile.h"
+#include "server/query/best_request.h"
+#include "storage/tuning_log.h"
+
+namespace regatta::cli {
+
+absl::StatusOr<v1::BestAnswer> AskLogFile(const std::string& path,
+                                          const v1::BestRequest& request) {
+  OpenOptions options;
+  options.create = false;
+  options.read_only = true;
+  ASSIGN_OR_RETURN(auto log, OpenTuningLog(path, options));
+  ASSIGN_OR_RETURN(std::vector<std::string> classes, log->DeviceClasses());
+  auto host = DescribeHost();
+
+  BestRequestContext context;
+  context.log = log.get();
+  context.complete = CompleteTarget;
+  context.compiler_version = [](const Target& target) {
+    return absl::StatusOr<std::string>(CompilerVersion(target));
+  };
+  context.check_class = [&](const std::string& name, int) -> absl::Status {
+    if (std::find(classes.begin(), classes.end(), name) != classes.end() ||
+        (host.ok() && name == host->device_class)) {
+      return absl::OkStatus();
+    }
+    return absl::NotFoundError(absl::StrCat(
+        "no device class '", name, "' in ", path, "; it has ",
+        classes.empty() ? "none" : absl::StrJoin(classes, ", ")));
+  };
+  context.target_of_class =
+      [&](const std::string& name) -> std::optional<std::string> {
+    if (!host.ok() || name != host->device_class) return std::nullopt;
+    return host->target.ToString();
+  };
+  context.now_unix_ms = absl::ToUnixMillis(RealClock().Wall());
+  return AnswerBestRequest(context, request);
+}
+
+}  // namespace regatta::cli
