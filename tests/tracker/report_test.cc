@@ -1,0 +1,177 @@
+// What people are told: why work waits, and what the boards do.
+#include "tests/tracker/core_fixture.h"
+#include "tracker/wait_reason.h"
+
+namespace regatta {
+namespace {
+
+using ReportTest = CoreTest;
+
+int CountWaitReports(const ServerInbox& inbox) {
+  int count = 0;
+  for (const auto& event : inbox.events) count += event.has_wait_report();
+  return count;
+}
+
+TEST_F(ReportTest, NoBoardOfTheClass) {
+  const StreamId server = Attach();
+  Submit(server, {MakeWork(7, 0)});
+  Wait(absl::Seconds(1));
+  EXPECT_EQ(WaitReason(server), "no znver4-2c board is registered");
+  EXPECT_EQ(LastWaits(server)->jobs(0).job_id(), 7);
+  EXPECT_EQ(LastWaits(server)->jobs(0).device_class(), kClass);
+  EXPECT_EQ(LastWaits(server)->jobs(0).queued(), 1);
+}
+
+TEST_F(ReportTest, NoBoardOnline) {
+  Disconnect(ConnectBoard("1"));
+  Wait(absl::Minutes(3) + absl::Seconds(5));
+  const StreamId server = Attach();
+  Submit(server, {MakeWork(7, 0)});
+  Wait(absl::Seconds(1));
+  EXPECT_EQ(WaitReason(server),
+            "no znver4-2c board is online; 1 lost for 3 min");
+}
+
+TEST_F(ReportTest, AllBoardsBusy) {
+  const StreamId server = Attach();
+  ConnectBoard("1");
+  ConnectBoard("2");
+  Submit(server, {MakeWork(7, 0), MakeWork(7, 1), MakeWork(7, 2)});
+  Wait(absl::Seconds(1));
+  EXPECT_EQ(WaitReason(server), "2 of 2 znver4-2c boards busy");
+}
+
+TEST_F(ReportTest, AnotherCompilerOrSpace) {
+  const StreamId server = Attach();
+  v1::Hello hello = MakeHello("a1", {MakeDevice("d1")});
+  hello.set_compiler_version("c9");
+  Connect(hello);
+  Submit(server, {MakeWork(7, 0)});
+  Wait(absl::Seconds(1));
+  EXPECT_EQ(WaitReason(server),
+            "1 znver4-2c board has compiler c9, the job needs c1");
+  hello = MakeHello("a1", {MakeDevice("d1")});
+  hello.set_space_version(4);
+  Connect(hello);
+  Wait(absl::Seconds(1));
+  EXPECT_EQ(WaitReason(server),
+            "1 znver4-2c board has space cpu version 4, the job needs cpu "
+            "version 1");
+}
+
+TEST_F(ReportTest, ABoardThatTakesNoWorkYet) {
+  const StreamId server = Attach();
+  v1::DeviceInfo device = MakeDevice("d1", /*credit=*/0);
+  device.set_health("probing");
+  Connect(MakeHello("a1", {device}));
+  Submit(server, {MakeWork(7, 0)});
+  Wait(absl::Seconds(1));
+  EXPECT_EQ(WaitReason(server), "board d1 takes no work now: probing");
+}
+
+TEST_F(ReportTest, AReportComesOnChangeOnlyAndAtMostOnceASecond) {
+  const StreamId server = Attach();
+  Submit(server, {MakeWork(7, 0)});
+  Wait(absl::Seconds(10));
+  EXPECT_EQ(CountWaitReports(servers_[server]), 1);
+  for (int i = 1; i < 30; ++i) {
+    Submit(server, {MakeWork(7, i)});
+    clock_.Advance(absl::Milliseconds(100));
+    core_->Tick();
+    Drain();
+  }
+  EXPECT_LE(CountWaitReports(servers_[server]), 5);
+  EXPECT_GE(CountWaitReports(servers_[server]), 3);
+}
+
+TEST_F(ReportTest, AnEmptyReportSaysThatNothingWaitsAnyMore) {
+  const StreamId server = Attach();
+  Submit(server, {MakeWork(7, 0)});
+  Wait(absl::Seconds(1));
+  ConnectBoard("1");
+  Wait(absl::Seconds(1));
+  EXPECT_EQ(LastWaits(server)->jobs_size(), 0);
+}
+
+TEST_F(ReportTest, AServerHearsOfBoardsThatComeAndGo) {
+  const StreamId server = Attach();
+  Wait(absl::Seconds(1));
+  servers_[server].events.clear();
+  const SessionId board = ConnectBoard("1");
+  ASSERT_EQ(servers_[server].events.size(), 1u);
+  ASSERT_EQ(servers_[server].events[0].fleet_change().devices_size(), 1);
+  EXPECT_EQ(servers_[server].events[0].fleet_change().devices(0).presence(),
+            v1::PRESENCE_ONLINE);
+  Wait(absl::Seconds(1));
+  servers_[server].events.clear();
+  Disconnect(board);
+  ASSERT_EQ(servers_[server].events.size(), 1u);
+  EXPECT_EQ(servers_[server].events[0].fleet_change().devices(0).presence(),
+            v1::PRESENCE_SUSPECT);
+}
+
+TEST_F(ReportTest, ListDevicesTellsWhatABoardRunsAndSinceWhen) {
+  const StreamId server = Attach();
+  const SessionId board = ConnectBoard("1");
+  Wait(absl::Seconds(3));
+  EXPECT_EQ(Status("d1").state(), "idle");
+  EXPECT_EQ(Status("d1").state_since_ms(), 3000);
+  Submit(server, {MakeWork(7, 0)});
+  Wait(absl::Seconds(2));
+  const v1::DeviceStatus busy = Status("d1");
+  EXPECT_EQ(busy.state(), "busy");
+  EXPECT_EQ(busy.state_since_ms(), 2000);
+  EXPECT_EQ(busy.running(), 1);
+  EXPECT_EQ(busy.running_what(), "matmul(m=4,n=4,k=4)");
+  EXPECT_EQ(busy.compiler_version(), kCompiler);
+  EXPECT_EQ(busy.last_seen_ms(), 5000);
+  Finish(board, OneAssigned(board));
+  EXPECT_EQ(Status("d1").state(), "idle");
+}
+
+TEST_F(ReportTest, GoodbyeTellsAgentsWhenToReturnAndEndsAllStreams) {
+  const StreamId server = Attach();
+  const SessionId board = ConnectBoard("1");
+  core_->Goodbye(absl::Seconds(1));
+  Drain();
+  ASSERT_TRUE(agents_[board].messages.back().has_goodbye());
+  EXPECT_EQ(agents_[board].messages.back().goodbye().reconnect_after_ms(),
+            1000);
+  EXPECT_EQ(agents_[board].closed->code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(servers_[server].closed->code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(WaitText, NamesEachThingThatKeepsBoardsFromTheWork) {
+  const MatchKey key{"x", "c1", "cpu", 1};
+  BoardView busy{"d1", key, v1::PRESENCE_ONLINE, {}, false, 1, 1, "ok", ""};
+  BoardView refusing = busy;
+  refusing.device_id = "d2";
+  refusing.load = 0;
+  refusing.refusal = "no disk";
+  BoardView stuck = refusing;
+  stuck.device_id = "d3";
+  stuck.stuck = true;
+  EXPECT_EQ(WaitText(key, {busy, refusing, stuck}),
+            "1 of 3 x boards busy; board d2 refused: no disk; board d3 is "
+            "stuck: its work loop stands still");
+}
+
+TEST(Options, ContradictionsAreRefused) {
+  TrackerOptions options;
+  EXPECT_TRUE(Validate(options).ok());
+  options.lease = absl::Seconds(5);
+  EXPECT_THAT(std::string(Validate(options).message()),
+              testing::HasSubstr("lease"));
+  options = TrackerOptions();
+  options.lost = absl::Seconds(20);
+  EXPECT_THAT(std::string(Validate(options).message()),
+              testing::HasSubstr("lost limit"));
+  options = TrackerOptions();
+  options.heartbeat = absl::ZeroDuration();
+  EXPECT_THAT(std::string(Validate(options).message()),
+              testing::HasSubstr("must be positive"));
+}
+
+}  // namespace
+}  // namespace regatta
