@@ -39,7 +39,9 @@ class SearchStrategy {
   // nor among the known ones. Fewer (or none) when `kMaxTries` proposals in a
   // row were known already: the space may be exhausted.
   virtual std::vector<Schedule> Ask(int count) = 0;
-  // REQUIRES: the schedule was asked for and not yet told or withdrawn.
+  // What came of a schedule that was asked for (by this object or, of the
+  // context's `pending`, by one before it). Told twice or unasked, it is learnt
+  // from as a known one.
   virtual void Tell(const Observation& observation) = 0;
   // The schedule's trial was lost to the infrastructure; it may be asked again.
   virtual void Withdraw(const Schedule& schedule) = 0;
@@ -53,6 +55,9 @@ struct SearchContext {
   uint64_t seed = 0;
   // Measured before, from the log: never asked again, and learnt from.
   std::vector<Observation> known;
+  // Asked for in an earlier life of the job and still out: never asked again,
+  // told or withdrawn later.
+  std::vector<Schedule> pending;
   // Worth trying first, in order: heuristics' and neighbours' schedules.
   std::vector<Schedule> seeds;
 };

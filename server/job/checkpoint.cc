@@ -1,0 +1,123 @@
+#include "server/job/checkpoint.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "nlohmann/json.hpp"
+
+namespace regatta {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kCheckpointVersion = 1;
+
+Json PrintTask(const TaskCheckpoint& task) {
+  Json json = {{"target", task.target},
+               {"compiler", task.compiler},
+               {"simulated", task.simulated},
+               {"phase", static_cast<int>(task.phase)},
+               {"search_over", task.search_over},
+               {"exhausted", task.exhausted},
+               {"search_ms", task.search_ms},
+               {"round_attempts", task.round_attempts},
+               {"finalists", task.finalists},
+               {"in_flight", Json::array()}};
+  if (task.round) {
+    Json entries = Json::array();
+    for (const RoundCheckpoint::Entry& entry : task.round->entries) {
+      entries.push_back(
+          {entry.trial_id, entry.schedule, static_cast<int>(entry.role)});
+    }
+    json["round"] = std::move(entries);
+  }
+  for (const WorkCheckpoint& work : task.in_flight) {
+    Json trials = Json::array();
+    for (const WorkCheckpoint::Trial& trial : work.trials) {
+      trials.push_back({trial.ordinal, trial.schedule, trial.incumbent_ns});
+    }
+    json["in_flight"].push_back({{"kind", static_cast<int>(work.kind)},
+                                 {"trials", std::move(trials)}});
+  }
+  return json;
+}
+
+// Throws what the library throws; ParseCheckpoint catches.
+TaskCheckpoint ParseTask(const Json& json) {
+  TaskCheckpoint task;
+  json.at("target").get_to(task.target);
+  json.at("compiler").get_to(task.compiler);
+  json.at("simulated").get_to(task.simulated);
+  task.phase = static_cast<TaskPhase>(json.at("phase").get<int>());
+  json.at("search_over").get_to(task.search_over);
+  json.at("exhausted").get_to(task.exhausted);
+  json.at("search_ms").get_to(task.search_ms);
+  json.at("round_attempts").get_to(task.round_attempts);
+  json.at("finalists").get_to(task.finalists);
+  if (json.contains("round")) {
+    task.round.emplace();
+    for (const Json& entry : json.at("round")) {
+      task.round->entries.push_back(
+          {entry.at(0).get<std::string>(), entry.at(1).get<std::string>(),
+           static_cast<RoundRole>(entry.at(2).get<int>())});
+    }
+  }
+  for (const Json& item : json.at("in_flight")) {
+    WorkCheckpoint work;
+    work.kind = static_cast<v1::TrialKind>(item.at("kind").get<int>());
+    for (const Json& trial : item.at("trials")) {
+      work.trials.push_back({trial.at(0).get<int64_t>(),
+                             trial.at(1).get<std::string>(),
+                             trial.at(2).get<int64_t>()});
+    }
+    if (!work.trials.empty()) task.in_flight.push_back(std::move(work));
+  }
+  return task;
+}
+
+}  // namespace
+
+std::string_view TaskPhaseName(TaskPhase phase) {
+  switch (phase) {
+    case TaskPhase::kDefault:
+      return "default";
+    case TaskPhase::kSearch:
+      return "search";
+    case TaskPhase::kRace:
+      return "race";
+    case TaskPhase::kConfirm:
+      return "confirm";
+  }
+  return "";
+}
+
+std::string PrintCheckpoint(absl::Span<const TaskCheckpoint> tasks) {
+  Json json = {{"version", kCheckpointVersion}, {"tasks", Json::array()}};
+  for (const TaskCheckpoint& task : tasks) {
+    json["tasks"].push_back(PrintTask(task));
+  }
+  // Schedules and targets are ASCII; anything else is kept from throwing.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+absl::StatusOr<std::vector<TaskCheckpoint>> ParseCheckpoint(
+    std::string_view text) {
+  try {
+    const Json json = Json::parse(text);
+    if (json.at("version").get<int>() != kCheckpointVersion) {
+      return absl::DataLossError(
+          absl::StrCat("a job's checkpoint has version ",
+                       json.at("version").get<int>(), "; this server writes ",
+                       kCheckpointVersion));
+    }
+    std::vector<TaskCheckpoint> tasks;
+    for (const Json& task : json.at("tasks")) tasks.push_back(ParseTask(task));
+    return tasks;
+  } catch (const Json::exception& error) {
+    return absl::DataLossError(
+        absl::StrCat("a job's checkpoint cannot be read: ", error.what()));
+  }
+}
+
+}  // namespace regatta

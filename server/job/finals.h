@@ -1,0 +1,71 @@
+// The end of a task: which schedules are raced, and the verdict of the
+// confirmation. Pure functions over results.
+#ifndef REGATTA_SERVER_JOB_FINALS_H_
+#define REGATTA_SERVER_JOB_FINALS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/robust_stats.h"
+#include "regatta/v1/trial.pb.h"
+#include "server/job/task_results.h"
+
+namespace regatta {
+
+// Schedules in one race, at most.
+inline constexpr int kRaceSize = 6;
+// Winners of the race that go into the confirmation: two, because the race's
+// first may fail on the second set of inputs.
+inline constexpr int kFinalists = 2;
+
+// The fastest usable schedules by their latest time, fastest first, at most
+// `limit`; neither the default, nor `except`, nor two with the same code.
+std::vector<std::string> FastestSchedules(const TaskResults& results, int limit,
+                                          const std::string& except = "");
+
+// Time per call of each kept block, by round; rounds that were throttled are
+// absent.
+std::vector<std::optional<double>> RoundTimes(const v1::TrialResult& result);
+
+// a over b in time, from the rounds that both kept. Absent with no such round.
+struct Comparison {
+  Ratio ratio;
+  int rounds = 0;
+};
+std::optional<Comparison> Compare(const v1::TrialResult& a,
+                                  const v1::TrialResult& b);
+
+// Rounds below which an interval does not reach 95 % (see PairedRatio).
+inline constexpr int kMinRounds = 6;
+
+// Results of one interleaved confirmation. Those that are not ok have failed or
+// were lost.
+struct Confirmation {
+  const v1::TrialResult* default_result = nullptr;
+  const v1::TrialResult* incumbent = nullptr;  // null: there was none
+  std::vector<const v1::TrialResult*> finalists;
+  double noise_floor = 0;  // of the device
+};
+
+struct ConfirmVerdict {
+  const v1::TrialResult* winner = nullptr;
+  double time_ns = 0;
+  Interval time;       // 95 %
+  double default_ns = 0;
+  Ratio speedup;       // of the winner over the default
+  std::string reason;  // when no finalist won: what was measured
+};
+
+// A finalist replaces the incumbent (where there is none: the default) only
+// when the lower 95 % bound of its speed-up over that, and over the default, is
+// above 1 + max(1 %, twice the noise floor). An incumbent that is slower than
+// the default now yields to it. When the default stands, the speed-up is 1 and
+// its interval that of the best finalist, widened to contain 1: how much better
+// or worse the search's best may be. REQUIRES: the default's result is ok.
+ConfirmVerdict Judge(const Confirmation& confirmation);
+
+}  // namespace regatta
+
+#endif  // REGATTA_SERVER_JOB_FINALS_H_

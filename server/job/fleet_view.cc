@@ -1,0 +1,71 @@
+#include "server/job/fleet_view.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace regatta {
+
+FleetView::FleetView(const v1::FleetChange& change) : known_(true) {
+  for (const v1::DeviceStatus& device : change.devices()) {
+    const v1::DeviceInfo& info = device.info();
+    if (info.has_noise_floor()) noise_[info.device_id()] = info.noise_floor();
+    ClassView& view = classes_[info.device_class()];
+    ++view.devices;
+    const bool online = device.presence() == v1::PRESENCE_ONLINE &&
+                        device.state() != "draining";
+    // The first device speaks for its class, an online one before others.
+    if (view.devices == 1 || (online && view.online == 0)) {
+      view.target = info.target();
+      view.cores = info.cores();
+      view.simulated = info.simulated();
+    }
+    view.peak_flops_per_s =
+        std::max(view.peak_flops_per_s, info.peak_flops_per_s());
+    view.bandwidth_bytes_per_s =
+        std::max(view.bandwidth_bytes_per_s, info.bandwidth_bytes_per_s());
+    if (!online) continue;
+    ++view.online;
+    view.credit[device.compiler_version()] += std::max(1, info.credit());
+  }
+}
+
+const ClassView* FleetView::Find(std::string_view device_class) const {
+  const auto found = classes_.find(device_class);
+  return found == classes_.end() ? nullptr : &found->second;
+}
+
+std::vector<std::string> FleetView::RealClasses() const {
+  std::vector<std::string> names;
+  for (const auto& [name, view] : classes_) {
+    if (!view.simulated) names.push_back(name);
+  }
+  return names;
+}
+
+std::vector<std::string> FleetView::Classes() const {
+  std::vector<std::string> names;
+  for (const auto& [name, view] : classes_) names.push_back(name);
+  return names;
+}
+
+double FleetView::NoiseFloor(const std::string& device_id) const {
+  const auto found = noise_.find(device_id);
+  return found == noise_.end() ? 0 : found->second;
+}
+
+std::string FleetView::Obstacle(std::string_view device_class,
+                                const std::string& compiler_version) const {
+  const ClassView* view = Find(device_class);
+  const std::string name(device_class);
+  if (view == nullptr) return absl::StrCat("no ", name, " board is registered");
+  if (view->online == 0) return absl::StrCat("no ", name, " board is online");
+  if (view->credit.count(compiler_version) > 0) return "";
+  return absl::StrCat("no ", name, " board has the server's compiler ",
+                      compiler_version, "; an online one has ",
+                      view->credit.begin()->first.empty()
+                          ? "none"
+                          : view->credit.begin()->first);
+}
+
+}  // namespace regatta

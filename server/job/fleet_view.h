@@ -1,0 +1,56 @@
+// The fleet as the server sees it: the latest FleetChange, summed up by device
+// class. Plain data: copy it to share it between threads.
+#ifndef REGATTA_SERVER_JOB_FLEET_VIEW_H_
+#define REGATTA_SERVER_JOB_FLEET_VIEW_H_
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "regatta/v1/dispatch_service.pb.h"
+
+namespace regatta {
+
+// What the devices of a class have in common. Measured numbers are the best of
+// the class's devices; 0: not measured.
+struct ClassView {
+  std::string target;  // complete target text
+  int cores = 0;
+  bool simulated = false;
+  double peak_flops_per_s = 0;       // of one core
+  double bandwidth_bytes_per_s = 0;  // of one core
+  int devices = 0;
+  int online = 0;  // present and not draining
+  // Assignments that the online devices will hold at once, by the version of
+  // their compiler.
+  std::map<std::string, int> credit;
+};
+
+class FleetView {
+ public:
+  FleetView() = default;
+  explicit FleetView(const v1::FleetChange& change);
+
+  // A tracker has told of its devices at least once.
+  bool known() const { return known_; }
+  // Null for a class without a registered device.
+  const ClassView* Find(std::string_view device_class) const;
+  std::vector<std::string> RealClasses() const;  // sorted
+  std::vector<std::string> Classes() const;      // sorted
+  // A/A spread of a device as a fraction; 0 when it was not measured.
+  double NoiseFloor(const std::string& device_id) const;
+  // Why nothing of the class can start now: no device, none online, or none
+  // with this compiler. Empty when something can.
+  std::string Obstacle(std::string_view device_class,
+                       const std::string& compiler_version) const;
+
+ private:
+  bool known_ = false;
+  std::map<std::string, ClassView, std::less<>> classes_;
+  std::map<std::string, double> noise_;
+};
+
+}  // namespace regatta
+
+#endif  // REGATTA_SERVER_JOB_FLEET_VIEW_H_

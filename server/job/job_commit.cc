@@ -1,0 +1,173 @@
+// Results on their way into the tuning log.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "server/job/job_manager.h"
+
+namespace regatta {
+namespace {
+
+// Results kept while the log cannot be written. Later ones are let go unacked:
+// the boards keep them and send them again.
+constexpr size_t kMaxUnstored = 10'000;
+
+v1::TrialAck MakeAck(const v1::TrialResult& result, v1::AckStatus status,
+                     std::string reason = "") {
+  v1::TrialAck ack;
+  ack.set_trial_id(result.spec().trial_id());
+  ack.set_attempt(result.attempt());
+  ack.set_status(status);
+  ack.set_reason(std::move(reason));
+  return ack;
+}
+
+v1::AckStatus ToAck(AppendStatus status) {
+  return status == AppendStatus::kStored ? v1::ACK_STATUS_STORED
+                                         : v1::ACK_STATUS_DUPLICATE;
+}
+
+}  // namespace
+
+TaskRunner* JobManager::FindTask(const v1::TrialSpec& spec) {
+  const auto job = jobs_.find(spec.job_id());
+  if (job == jobs_.end()) return nullptr;
+  auto& tasks = job->second.job.tasks();
+  if (spec.task() < 0 || spec.task() >= static_cast<int>(tasks.size())) {
+    return nullptr;
+  }
+  return &tasks[spec.task()];
+}
+
+absl::Status JobManager::CheckResult(const v1::TrialResult& result) {
+  const v1::TrialSpec& spec = result.spec();
+  if (spec.trial_id().empty()) {
+    return absl::InvalidArgumentError("a result without a trial_id");
+  }
+  TaskRunner* task = FindTask(spec);
+  if (task == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("trial ", spec.trial_id(), ": this tuning log has no job ",
+                     spec.job_id(), " with a task ", spec.task()));
+  }
+  if (!v1::Outcome_IsValid(result.outcome()) ||
+      result.outcome() == v1::OUTCOME_UNSPECIFIED) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("trial ", spec.trial_id(), ": outcome ",
+                     static_cast<int>(result.outcome()), " does not exist"));
+  }
+  return task->Check(result);
+}
+
+absl::StatusOr<std::vector<v1::TrialAck>> JobManager::Store(
+    const std::vector<Arrival>& arrivals) {
+  std::vector<v1::TrialAck> acks;
+  std::vector<v1::TrialResult> results;
+  for (const Arrival& arrival : arrivals) results.push_back(arrival.result);
+  auto stored = options_.log->Append(results, UnixMs());
+  if (stored.ok()) {
+    for (size_t i = 0; i < results.size(); ++i) {
+      acks.push_back(MakeAck(results[i], ToAck((*stored)[i])));
+    }
+    return acks;
+  }
+  if (stored.status().code() != absl::StatusCode::kInvalidArgument) {
+    return stored.status();
+  }
+  // One of them is malformed in a way that only the log knows: find it.
+  for (const v1::TrialResult& result : results) {
+    auto one = options_.log->Append({&result, 1}, UnixMs());
+    if (one.ok()) {
+      acks.push_back(MakeAck(result, ToAck((*one)[0])));
+    } else if (one.status().code() == absl::StatusCode::kInvalidArgument) {
+      acks.push_back(MakeAck(result, v1::ACK_STATUS_REJECTED,
+                             std::string(one.status().message())));
+    } else {
+      // Those stored before this one come out as duplicates the next time.
+      return one.status();
+    }
+  }
+  return acks;
+}
+
+void JobManager::KeepUnstored(std::vector<Arrival> arrivals) {
+  std::set<std::pair<std::string, int>> kept;
+  unstored_.clear();
+  for (Arrival& arrival : arrivals) {
+    if (unstored_.size() >= kMaxUnstored) break;
+    if (kept.insert({arrival.result.spec().trial_id(),
+                     arrival.result.attempt()})
+            .second) {
+      unstored_.push_back(std::move(arrival));
+    }
+  }
+}
+
+void JobManager::ApplyResult(const Arrival& arrival, v1::AckStatus status,
+                             SteadyTime committed) {
+  const v1::TrialSpec& spec = arrival.result.spec();
+  TaskRunner* task = FindTask(spec);
+  if (task == nullptr) return;
+  // A duplicate was taken in when it was stored, unless that append failed in
+  // the middle: then the task still waits for it.
+  const bool news = status == v1::ACK_STATUS_STORED ||
+                    (status == v1::ACK_STATUS_DUPLICATE &&
+                     task->IsOpen(spec.trial_id()));
+  if (!news) return;
+  // A task that still waits for its target reads its records then.
+  if (task->active() && !task->resolved()) return;
+  task->Apply(arrival.result, {arrival.at, committed});
+  JobSlot& slot = jobs_.at(spec.job_id());
+  slot.changed = true;
+  if (!task->active()) slot.dirty = true;  // its counts are kept in the status
+  last_result_[{spec.job_id(), spec.task()}] = committed;
+}
+
+void JobManager::CommitResults(std::vector<Arrival> arrivals) {
+  if (!unstored_.empty()) {
+    arrivals.insert(arrivals.begin(),
+                    std::make_move_iterator(unstored_.begin()),
+                    std::make_move_iterator(unstored_.end()));
+    unstored_.clear();
+  }
+  if (arrivals.empty()) return;
+  v1::CommitAck commit_ack;
+  std::vector<Arrival> good;
+  for (Arrival& arrival : arrivals) {
+    const absl::Status status = CheckResult(arrival.result);
+    if (status.ok()) {
+      good.push_back(std::move(arrival));
+    } else {
+      LOG(kWarning) << "result refused: " << status.message();
+      *commit_ack.add_acks() =
+          MakeAck(arrival.result, v1::ACK_STATUS_REJECTED,
+                  std::string(status.message()));
+    }
+  }
+  absl::StatusOr<std::vector<v1::TrialAck>> acks = std::vector<v1::TrialAck>();
+  if (!good.empty()) acks = Store(good);
+  const SteadyTime committed = options_.clock->Steady();
+  if (acks.ok()) {
+    for (const v1::TrialAck& ack : *acks) *commit_ack.add_acks() = ack;
+  }
+  if (commit_ack.acks_size() > 0) options_.dispatcher->Acknowledge(commit_ack);
+  if (!acks.ok()) {
+    NoteTrouble(acks.status());
+    KeepUnstored(std::move(good));
+    return;
+  }
+  for (size_t i = 0; i < good.size(); ++i) {
+    ApplyResult(good[i], (*acks)[i].status(), committed);
+    const v1::TrialResult& result = good[i].result;
+    if (!result.environment().measure_protocol().empty()) {
+      std::lock_guard lock(view_mutex_);
+      protocols_[result.device_class()] =
+          result.environment().measure_protocol();
+    }
+  }
+}
+
+}  // namespace regatta

@@ -1,0 +1,326 @@
+#include "server/job/job_manager.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "compiler/space/space.h"
+#include "proto/outcome_names.h"
+
+namespace regatta {
+
+JobManager::JobManager(JobManagerOptions options)
+    : options_(std::move(options)),
+      seeds_(options_.seed),
+      fleet_in_use_(std::make_shared<const FleetView>()),
+      fleet_(fleet_in_use_) {}
+
+JobManager::~JobManager() { Close(); }
+
+absl::StatusOr<std::unique_ptr<JobManager>> JobManager::Create(
+    JobManagerOptions options) {
+  std::unique_ptr<JobManager> manager(new JobManager(std::move(options)));
+  RETURN_IF_ERROR(manager->Load());
+  return manager;
+}
+
+absl::Status JobManager::Load() {
+  std::lock_guard step(step_mutex_);
+  ASSIGN_OR_RETURN(const auto stored_jobs, options_.log->ListJobs());
+  for (const TuningLog::StoredJob& stored : stored_jobs) {
+    auto job = ManagedJob::Load(stored);
+    if (!job.ok()) {
+      // The other jobs go on; this one says why it cannot.
+      LOG(kError) << "job " << stored.job.job_id() << ": " << job.status();
+      v1::Job broken = stored.job;
+      if (!IsEnded(broken.state())) {
+        broken.set_state(v1::JOB_STATE_FAILED);
+        broken.set_reason(std::string(job.status().message()));
+      }
+      PublishJob(std::move(broken));
+      continue;
+    }
+    JobSlot& slot =
+        jobs_.try_emplace(job->id(), *std::move(job)).first->second;
+    for (TaskRunner& task : slot.job.tasks()) {
+      if (!task.target().empty()) {
+        known_classes_[task.spec().device_class] = {task.target(),
+                                                    task.simulated()};
+      }
+    }
+  }
+  for (auto& [id, slot] : jobs_) {
+    for (TaskRunner& task : slot.job.tasks()) {
+      if (task.active()) RETURN_IF_ERROR(PrepareTask(task));
+    }
+    PublishSnapshot(slot);
+    if (slot.job.active()) has_active_job_ = true;
+  }
+  return absl::OkStatus();
+}
+
+int64_t JobManager::UnixMs() const {
+  return absl::ToUnixMillis(options_.clock->Wall());
+}
+
+std::optional<KnownClass> JobManager::FindClass(
+    const std::string& device_class) const {
+  std::lock_guard lock(view_mutex_);
+  const auto found = known_classes_.find(device_class);
+  if (found == known_classes_.end()) return std::nullopt;
+  return found->second;
+}
+
+absl::StatusOr<std::vector<std::string>> JobManager::LoggedClasses() const {
+  ASSIGN_OR_RETURN(const auto logged, options_.log->DeviceClasses());
+  std::set<std::string> classes(logged.begin(), logged.end());
+  std::lock_guard lock(view_mutex_);
+  for (const auto& [name, known] : known_classes_) classes.insert(name);
+  return std::vector<std::string>(classes.begin(), classes.end());
+}
+
+// Refuses at submission what would fail when the task starts.
+absl::Status JobManager::CheckSpaces(
+    const v1::SubmitJobRequest& request) const {
+  ASSIGN_OR_RETURN(const std::vector<TaskSpec> specs, ExpandTasks(0, request));
+  for (const TaskSpec& spec : specs) {
+    const auto known = FindClass(spec.device_class);
+    if (!known) continue;
+    auto target = ParseTarget(known->target);
+    if (!target.ok()) return target.status();
+    SpaceContext context;
+    context.workload = spec.workload;
+    context.target = *target;
+    context.threads = spec.policy.threads();
+    const auto space = Space::Create(std::move(context));
+    if (!space.ok()) {
+      return Annotate(space.status(), absl::StrCat(spec.workload.text, " on ",
+                                                   spec.device_class));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Job> JobManager::Submit(
+    const v1::SubmitJobRequest& request) {
+  std::lock_guard step(step_mutex_);
+  if (!request.request_id().empty()) {
+    for (const auto& [id, slot] : jobs_) {
+      if (slot.job.request_id() == request.request_id()) return Get(id);
+    }
+  }
+  const std::shared_ptr<const FleetView> fleet = this->fleet();
+  RequestContext context;
+  context.fleet = fleet.get();
+  ASSIGN_OR_RETURN(context.logged_classes, LoggedClasses());
+  context.drawn_seed = seeds_.Next();
+  ASSIGN_OR_RETURN(const v1::SubmitJobRequest full,
+                   NormaliseJobRequest(request, context));
+  RETURN_IF_ERROR(CheckSpaces(full));
+  ASSIGN_OR_RETURN(const int64_t id, options_.log->CreateJob(full, UnixMs()));
+  ASSIGN_OR_RETURN(ManagedJob job, ManagedJob::Create(id, full, UnixMs()));
+  JobSlot& slot = jobs_.try_emplace(id, std::move(job)).first->second;
+  slot.dirty = true;
+  AdvanceJob(slot);
+  FlushJob(slot);
+  PublishSnapshot(slot);
+  {
+    std::lock_guard lock(events_mutex_);  // so that Run does not miss it
+    has_active_job_ = true;
+  }
+  events_ready_.notify_all();
+  return Get(id);
+}
+
+absl::StatusOr<v1::Job> JobManager::Get(int64_t job_id) const {
+  std::lock_guard lock(view_mutex_);
+  const auto found = snapshots_.find(job_id);
+  if (found != snapshots_.end()) return found->second.job;
+  return absl::NotFoundError(absl::StrCat(
+      "there is no job ", job_id, "; ",
+      snapshots_.empty()
+          ? "no job was submitted yet"
+          : absl::StrCat("the newest is ", snapshots_.rbegin()->first)));
+}
+
+std::vector<v1::Job> JobManager::List() const {
+  std::lock_guard lock(view_mutex_);
+  std::vector<v1::Job> jobs;
+  for (auto it = snapshots_.rbegin(); it != snapshots_.rend(); ++it) {
+    jobs.push_back(it->second.job);
+  }
+  return jobs;
+}
+
+absl::StatusOr<v1::Job> JobManager::Cancel(int64_t job_id) {
+  std::lock_guard step(step_mutex_);
+  ASSIGN_OR_RETURN(const v1::Job job, Get(job_id));
+  const auto found = jobs_.find(job_id);
+  if (IsEnded(job.state()) || found == jobs_.end()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "job ", job_id, " has ended already: ", JobStateName(job.state())));
+  }
+  JobSlot& slot = found->second;
+  slot.job.Cancel();
+  slot.job.NoteEnd(UnixMs());
+  slot.unsent.clear();
+  slot.uncancelled.clear();
+  slot.dirty = true;
+  FlushJob(slot);
+  PublishSnapshot(slot);
+  if (slot.dirty) return absl::UnavailableError(trouble_);
+  v1::CancelWork cancel;
+  cancel.set_job_id(job_id);
+  options_.dispatcher->CancelWork(cancel);
+  return Get(job_id);
+}
+
+absl::StatusOr<v1::Job> JobManager::WaitForChange(int64_t job_id,
+                                                  absl::Duration timeout,
+                                                  int64_t* version) const {
+  std::unique_lock lock(view_mutex_);
+  if (snapshots_.count(job_id) == 0) {
+    lock.unlock();
+    return Get(job_id);  // NotFound, with its words
+  }
+  view_changed_.wait_for(lock, absl::ToChronoMilliseconds(timeout), [&] {
+    return view_closed_ || snapshots_.at(job_id).version != *version;
+  });
+  if (view_closed_) {
+    return absl::UnavailableError("the server is shutting down");
+  }
+  const Snapshot& snapshot = snapshots_.at(job_id);
+  *version = snapshot.version;
+  return snapshot.job;
+}
+
+std::shared_ptr<const FleetView> JobManager::fleet() const {
+  std::lock_guard lock(view_mutex_);
+  return fleet_;
+}
+
+std::string JobManager::MeasureProtocol(
+    const std::string& device_class) const {
+  std::lock_guard lock(view_mutex_);
+  const auto found = protocols_.find(device_class);
+  return found == protocols_.end() ? "" : found->second;
+}
+
+void JobManager::OnAttached(const v1::Attached& attached) {
+  {
+    std::lock_guard lock(events_mutex_);
+    events_.attached = std::make_unique<v1::Attached>(attached);
+    events_.detached = false;
+  }
+  events_ready_.notify_all();
+}
+
+void JobManager::OnDetached() {
+  {
+    std::lock_guard lock(events_mutex_);
+    events_.attached.reset();
+    events_.detached = true;
+  }
+  events_ready_.notify_all();
+}
+
+void JobManager::OnResults(std::vector<v1::TrialResult> results) {
+  const SteadyTime now = options_.clock->Steady();
+  {
+    std::lock_guard lock(events_mutex_);
+    for (v1::TrialResult& result : results) {
+      events_.results.push_back({std::move(result), now});
+    }
+  }
+  events_ready_.notify_all();
+}
+
+void JobManager::OnFleetChange(const v1::FleetChange& change) {
+  auto view = std::make_shared<const FleetView>(change);
+  {
+    std::lock_guard lock(view_mutex_);
+    fleet_ = view;
+    for (const std::string& name : view->Classes()) {
+      const ClassView& device_class = *view->Find(name);
+      known_classes_[name] = {device_class.target, device_class.simulated};
+    }
+  }
+  {
+    std::lock_guard lock(events_mutex_);
+    events_.fleet = std::move(view);
+  }
+  events_ready_.notify_all();
+}
+
+void JobManager::OnWaitReport(const v1::WaitReport& report) {
+  {
+    std::lock_guard lock(events_mutex_);
+    events_.wait_report = std::make_unique<v1::WaitReport>(report);
+  }
+  events_ready_.notify_all();
+}
+
+void JobManager::Run() {
+  while (true) {
+    {
+      std::unique_lock lock(events_mutex_);
+      const auto ready = [&] { return closed_ || !events_.empty(); };
+      // Jobs that run are looked at once a second besides: for deadlines, for
+      // rates that fall, and for a log that could not be written.
+      if (has_active_job_) {
+        events_ready_.wait_for(lock, std::chrono::seconds(1), ready);
+      } else {
+        events_ready_.wait(lock, [&] { return ready() || has_active_job_; });
+      }
+      if (closed_) return;
+    }
+    Step();
+  }
+}
+
+void JobManager::Close() {
+  {
+    std::lock_guard lock(events_mutex_);
+    closed_ = true;
+  }
+  events_ready_.notify_all();
+  {
+    std::lock_guard lock(view_mutex_);
+    view_closed_ = true;
+  }
+  view_changed_.notify_all();
+}
+
+void JobManager::PublishJob(v1::Job job) {
+  {
+    std::lock_guard lock(view_mutex_);
+    Snapshot& snapshot = snapshots_[job.job_id()];
+    if (snapshot.version > 0 && snapshot.job.SerializeAsString() ==
+                                    job.SerializeAsString()) {
+      return;
+    }
+    ++snapshot.version;
+    snapshot.job = std::move(job);
+  }
+  view_changed_.notify_all();
+}
+
+void JobManager::PublishSnapshot(JobSlot& slot) {
+  slot.changed = false;
+  PublishJob(slot.job.Status(
+      [this](const TaskRunner& task) { return SurroundingsOf(task); }));
+}
+
+void JobManager::PublishSnapshots() {
+  const SteadyTime now = options_.clock->Steady();
+  const bool all = !refreshed_ || now - *refreshed_ >= absl::Seconds(1);
+  if (all) refreshed_ = now;
+  for (auto& [id, slot] : jobs_) {
+    if (slot.changed || (all && slot.job.active())) PublishSnapshot(slot);
+  }
+}
+
+}  // namespace regatta

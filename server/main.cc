@@ -1,0 +1,145 @@
+// regatta-server: owns the tuning log and its jobs, and answers clients.
+#include <pthread.h>
+
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/log.h"
+#include "compiler/compile.h"
+#include "server/job/job_manager.h"
+#include "server/tracker_client.h"
+#include "server/tuning_server.h"
+#include "server/tuning_service.h"
+#include "storage/tuning_log.h"
+
+namespace regatta {
+namespace {
+
+struct Flags {
+  std::string listen = "127.0.0.1:7470";
+  std::string tracker = "127.0.0.1:7471";
+  std::string log;
+};
+
+std::string DefaultLog() {
+  const char* state = std::getenv("XDG_STATE_HOME");
+  if (state != nullptr && *state != '\0') {
+    return std::string(state) + "/regatta/tuning.db";
+  }
+  const char* home = std::getenv("HOME");
+  return std::string(home == nullptr ? "." : home) +
+         "/.local/state/regatta/tuning.db";
+}
+
+void AddFlags(CLI::App* app, Flags* flags) {
+  flags->log = DefaultLog();
+  app->add_option("--listen", flags->listen,
+                  "Address to listen on for clients, HOST:PORT; port 0 picks a "
+                  "free one")
+      ->type_name("HOST:PORT")
+      ->capture_default_str();
+  app->add_option("--tracker", flags->tracker,
+                  "Address of the tracker, HOST:PORT")
+      ->type_name("HOST:PORT")
+      ->capture_default_str();
+  app->add_option("--log", flags->log,
+                  "Tuning log: a SQLite file, made when missing; its folder "
+                  "must exist")
+      ->type_name("PATH")
+      ->capture_default_str();
+}
+
+absl::StatusOr<std::string> VersionFor(const Target& target) {
+  // Refuses kinds of target without a code generator.
+  if (auto complete = CompleteTarget(target); !complete.ok()) {
+    return complete.status();
+  }
+  return CompilerVersion(target);
+}
+
+// Differs between starts and between logs, without a source of entropy.
+uint64_t DrawSeed(const TuningLog& log, const Clock& clock) {
+  const std::string digest = Sha256Hex(
+      log.LogId() + " " + std::to_string(absl::ToUnixNanos(clock.Wall())));
+  return std::strtoull(digest.substr(0, 16).c_str(), nullptr, 16);
+}
+
+int Fail(const absl::Status& status) {
+  std::cerr << "regatta-server: " << status.message() << std::endl;
+  return 1;
+}
+
+int Serve(const Flags& flags) {
+  // Blocked in every thread, taken by sigwait below.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+
+  auto log = OpenTuningLog(flags.log);
+  if (!log.ok()) return Fail(log.status());
+  const Clock& clock = RealClock();
+  TrackerClient tracker(flags.tracker, (*log)->LogId());
+
+  JobManagerOptions job_options;
+  job_options.log = log->get();
+  job_options.dispatcher = &tracker;
+  job_options.clock = &clock;
+  job_options.compiler_version = VersionFor;
+  job_options.seed = DrawSeed(**log, clock);
+  auto jobs = JobManager::Create(std::move(job_options));
+  if (!jobs.ok()) return Fail(jobs.status());
+
+  TuningServiceOptions service_options;
+  service_options.jobs = jobs->get();
+  service_options.log = log->get();
+  service_options.clock = &clock;
+  service_options.complete_target = CompleteTarget;
+  service_options.compiler_version = VersionFor;
+  service_options.list_devices = [&] { return tracker.ListDevices(); };
+  TuningServiceImpl service(std::move(service_options));
+  auto server = TuningServer::Start(flags.listen, &service);
+  if (!server.ok()) return Fail(server.status());
+
+  std::thread committer([&] { (*jobs)->Run(); });
+  tracker.Start(jobs->get());
+  std::cout << "listening on " << (*server)->address() << std::endl;
+
+  int signal = 0;
+  sigwait(&signals, &signal);
+  LOG(kInfo) << "stopping on " << (signal == SIGINT ? "SIGINT" : "SIGTERM");
+  (*jobs)->Close();
+  (*server)->Stop(absl::Milliseconds(500));
+  tracker.Stop();
+  committer.join();
+  return 0;
+}
+
+}  // namespace
+}  // namespace regatta
+
+int main(int argc, char** argv) {
+  regatta::SetLogProgram("regatta-server");
+  regatta::Flags flags;
+  CLI::App app(
+      "Regatta's server: runs tuning jobs, keeps the tuning log and answers "
+      "which schedule is best",
+      "regatta-server");
+  regatta::AddFlags(&app, &flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return regatta::Serve(flags);
+}

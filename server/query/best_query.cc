@@ -1,0 +1,307 @@
+#include "server/query/best_query.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "compiler/space/space.h"
+#include "proto/outcome_names.h"
+#include "server/query/workload_info.h"
+
+namespace regatta {
+namespace {
+
+constexpr int kNeighbours = 8;
+
+class Answerer {
+ public:
+  Answerer(const BestContext& context, const BestQuestion& question,
+           Space space)
+      : context_(context), question_(question), space_(std::move(space)) {}
+
+  absl::StatusOr<v1::BestAnswer> Answer() {
+    if (question_.device_class.empty()) return AnswerForTarget();
+    ASSIGN_OR_RETURN(const auto best, context_.log->Best(Key()));
+    if (best) {
+      if (auto answer = FromOwnRow(*best)) return *std::move(answer);
+    }
+    ASSIGN_OR_RETURN(auto shape, FromOtherShape());
+    if (shape) return *std::move(shape);
+    ASSIGN_OR_RETURN(auto device, FromOtherClass());
+    if (device) return *std::move(device);
+    return Default(absl::StrCat("nothing was measured for this workload on ",
+                                question_.device_class, ", nor for another ",
+                                "shape or class that could be carried over"));
+  }
+
+ private:
+  BestKey Key() const {
+    return {question_.workload.key, question_.device_class,
+            question_.policy.threads(), question_.policy.cache()};
+  }
+
+  v1::BestAnswer Blank(const char* grade) const {
+    v1::BestAnswer answer;
+    answer.set_grade(grade);
+    answer.set_workload(question_.workload.text);
+    answer.set_workload_key(question_.workload.key);
+    answer.set_device_class(question_.device_class);
+    *answer.mutable_policy() = question_.policy;
+    answer.set_target(question_.target.ToString());
+    answer.set_age_s(-1);
+    answer.mutable_schedule()->set_space(std::string(space_.name()));
+    answer.mutable_schedule()->set_space_version(kSpaceVersion);
+    return answer;
+  }
+
+  // `reason` follows on what was found wrong with better rows.
+  v1::BestAnswer Default(const std::string& reason) const {
+    v1::BestAnswer answer = Blank("default");
+    answer.mutable_schedule()->set_text(space_.Print(space_.Default()));
+    answer.set_reason(Reason(reason));
+    if (!miss_field_.empty()) answer.set_differing_field(miss_field_);
+    return answer;
+  }
+
+  std::string Reason(const std::string& reason) const {
+    return misses_.empty() ? reason : absl::StrCat(misses_, "; ", reason);
+  }
+
+  void Miss(const std::string& what, const std::string& field) {
+    absl::StrAppend(&misses_, misses_.empty() ? "" : "; ", what);
+    if (miss_field_.empty()) miss_field_ = field;
+  }
+
+  // What is wrong with a row of this very key; empty: nothing.
+  std::optional<std::string> Unusable(const v1::ScheduleText& schedule,
+                                      std::string* field) const {
+    if (schedule.space() != space_.name()) {
+      *field = "space";
+      return absl::StrCat("the recorded schedule is of space '",
+                          schedule.space(), "', not '",
+                          std::string(space_.name()), "'");
+    }
+    if (schedule.space_version() != kSpaceVersion) {
+      *field = "space_version";
+      return absl::StrCat("the recorded schedule is of space version ",
+                          schedule.space_version(), ", this compiler has ",
+                          kSpaceVersion);
+    }
+    *field = "schedule";
+    const auto parsed = space_.Parse(schedule.text());
+    if (!parsed.ok()) {
+      return absl::StrCat("the recorded schedule cannot be read: ",
+                          parsed.status().message());
+    }
+    if (const auto refusal = space_.Refusal(*parsed)) {
+      return absl::StrCat("the recorded schedule is refused: ", *refusal);
+    }
+    field->clear();
+    return std::nullopt;
+  }
+
+  static void FillEvidence(const BestKnown& best, int64_t now_unix_ms,
+                           v1::BestAnswer* answer) {
+    const v1::TrialResult& result = best.record.result;
+    *answer->mutable_schedule() = result.spec().schedule();
+    answer->set_time_ns(best.time_ns);
+    answer->set_low_ns(best.low_ns);
+    answer->set_high_ns(best.high_ns);
+    answer->set_samples(best.samples);
+    answer->set_boards(best.boards);
+    answer->set_default_ns(best.default_ns);
+    answer->set_compiler_version(result.spec().compiler_version());
+    answer->set_binary_hash(result.binary_hash());
+    answer->set_age_s(std::max<int64_t>(
+        0, (now_unix_ms - best.record.recorded_unix_ms) / 1000));
+  }
+
+  static std::string Confirmed(const BestKnown& best) {
+    return best.confirmed
+               ? "confirmed by an interleaved comparison with the default"
+               : "measured, not yet confirmed against the default";
+  }
+
+  // Which part of the row's environment is not today's; empty: all is.
+  std::string Difference(const v1::TrialResult& result,
+                         std::string* words) const {
+    const v1::TrialSpec& spec = result.spec();
+    const auto differs = [&](const char* name, const std::string& then,
+                             const std::string& now) {
+      *words = absl::StrCat("measured with ", name, " ", then, ", now ", now);
+    };
+    const std::string target = question_.target.ToString();
+    if (spec.target() != target) {
+      differs("target", spec.target(), target);
+      return "target";
+    }
+    if (spec.compiler_version() != context_.compiler_version) {
+      differs("compiler", spec.compiler_version(), context_.compiler_version);
+      return "compiler_version";
+    }
+    const std::string& protocol = result.environment().measure_protocol();
+    if (!context_.measure_protocol.empty() &&
+        protocol != context_.measure_protocol) {
+      differs("measuring protocol", protocol, context_.measure_protocol);
+      return "measure_protocol";
+    }
+    return "";
+  }
+
+  std::optional<v1::BestAnswer> FromOwnRow(const BestKnown& best) {
+    const v1::TrialResult& result = best.record.result;
+    std::string field;
+    if (const auto wrong = Unusable(result.spec().schedule(), &field)) {
+      Miss(*wrong, field);
+      return std::nullopt;
+    }
+    std::string words;
+    field = Difference(result, &words);
+    v1::BestAnswer answer = Blank(field.empty() ? "exact" : "compatible");
+    FillEvidence(best, context_.now_unix_ms, &answer);
+    answer.set_differing_field(field);
+    answer.set_reason(field.empty()
+                          ? Confirmed(best)
+                          : absl::StrCat(words, "; ", Confirmed(best)));
+    return answer;
+  }
+
+  // The schedule of a row of another key, carried over to this space.
+  std::optional<Schedule> CarryOver(const BestKnown& row) const {
+    const std::string& text = row.record.result.spec().schedule().text();
+    if (row.record.result.spec().schedule().space() != space_.name()) {
+      return std::nullopt;
+    }
+    const auto parsed = space_.Parse(text);
+    if (parsed.ok() && !space_.Refusal(*parsed)) return *parsed;
+    return space_.Adapt(text);
+  }
+
+  v1::BestAnswer Suggestion(const char* grade, const Schedule& schedule,
+                            const std::string& field,
+                            const std::string& reason) const {
+    v1::BestAnswer answer = Blank(grade);
+    answer.mutable_schedule()->set_text(space_.Print(schedule));
+    answer.set_differing_field(field);
+    answer.set_reason(Reason(reason));
+    return answer;
+  }
+
+  absl::StatusOr<std::optional<v1::BestAnswer>> FromOtherShape() {
+    ASSIGN_OR_RETURN(
+        const auto rows,
+        context_.log->BestOfNeighbours(DescribeWorkload(question_.workload),
+                                       Key(), kNeighbours));
+    for (const BestKnown& row : rows) {
+      if (const auto schedule = CarryOver(row)) {
+        return Suggestion(
+            "neighbour_shape", *schedule, "workload",
+            absl::StrCat("carried over from ",
+                         row.record.result.spec().workload(),
+                         "; its time on this shape is unknown"));
+      }
+    }
+    return std::optional<v1::BestAnswer>();
+  }
+
+  bool MayAnswer(const std::string& device_class) const {
+    return question_.simulated || !context_.is_simulated ||
+           !context_.is_simulated(device_class);
+  }
+
+  // The field of the key in which a row of this workload differs first.
+  static std::string KeyDifference(const BestKey& row, const BestKey& asked) {
+    if (row.device_class != asked.device_class) return "device_class";
+    return row.threads != asked.threads ? "threads" : "cache";
+  }
+
+  absl::StatusOr<std::optional<v1::BestAnswer>> FromOtherClass() {
+    ASSIGN_OR_RETURN(auto rows,
+                     context_.log->BestOfWorkload(question_.workload.key));
+    const BestKey key = Key();
+    // Rows that differ in fewer fields first, then by name.
+    const auto distance = [&](const BestKnown& row) {
+      return (row.key.device_class != key.device_class) +
+             (row.key.threads != key.threads) + (row.key.cache != key.cache);
+    };
+    std::sort(rows.begin(), rows.end(),
+              [&](const BestKnown& a, const BestKnown& b) {
+                return std::make_pair(distance(a), a.key) <
+                       std::make_pair(distance(b), b.key);
+              });
+    for (const BestKnown& row : rows) {
+      if (row.key == key || !MayAnswer(row.key.device_class)) continue;
+      if (const auto schedule = CarryOver(row)) {
+        return Suggestion(
+            "neighbour_device", *schedule, KeyDifference(row.key, key),
+            absl::StrCat("measured on ", row.key.device_class, " with ",
+                         row.key.threads, " thread(s), caches ",
+                         CacheStateName(row.key.cache),
+                         "; its time here is unknown"));
+      }
+    }
+    return std::optional<v1::BestAnswer>();
+  }
+
+  // Rows of any class that was measured for this very target.
+  absl::StatusOr<v1::BestAnswer> AnswerForTarget() {
+    ASSIGN_OR_RETURN(const auto rows,
+                     context_.log->BestOfWorkload(question_.workload.key));
+    const BestKnown* best = nullptr;
+    for (const BestKnown& row : rows) {
+      const v1::TrialSpec& spec = row.record.result.spec();
+      std::string field;
+      if (spec.target() != question_.target.ToString() ||
+          row.key.threads != question_.policy.threads() ||
+          row.key.cache != question_.policy.cache() ||
+          !MayAnswer(row.key.device_class)) {
+        continue;
+      }
+      if (const auto wrong = Unusable(spec.schedule(), &field)) {
+        Miss(*wrong, field);
+        continue;
+      }
+      // More evidence first.
+      const auto weight = [](const BestKnown& known) {
+        return std::make_pair(known.confirmed, known.samples);
+      };
+      if (best == nullptr || weight(row) > weight(*best)) best = &row;
+    }
+    if (best == nullptr) {
+      return Default("nothing was measured for this workload on a board of "
+                     "this target");
+    }
+    v1::BestAnswer answer = Blank("compatible");
+    FillEvidence(*best, context_.now_unix_ms, &answer);
+    answer.set_device_class(best->key.device_class);
+    answer.set_differing_field("device_class");
+    answer.set_reason(absl::StrCat("measured on class ",
+                                   best->key.device_class,
+                                   ", which has this target; ",
+                                   Confirmed(*best)));
+    return answer;
+  }
+
+  const BestContext& context_;
+  const BestQuestion& question_;
+  const Space space_;
+  std::string misses_;      // why better rows do not count
+  std::string miss_field_;  // of the first of them
+};
+
+}  // namespace
+
+absl::StatusOr<v1::BestAnswer> AnswerBest(const BestContext& context,
+                                          const BestQuestion& question) {
+  SpaceContext space_context;
+  space_context.workload = question.workload;
+  space_context.target = question.target;
+  space_context.threads = question.policy.threads();
+  ASSIGN_OR_RETURN(Space space, Space::Create(std::move(space_context)));
+  return Answerer(context, question, std::move(space)).Answer();
+}
+
+}  // namespace regatta

@@ -1,0 +1,17 @@
+// What a workload is to the tuning log.
+#ifndef REGATTA_SERVER_QUERY_WORKLOAD_INFO_H_
+#define REGATTA_SERVER_QUERY_WORKLOAD_INFO_H_
+
+#include "compiler/expr/expr.h"
+#include "storage/tuning_log.h"
+
+namespace regatta {
+
+// `structure` is the canonical expression with the numbers of its bindings
+// (extents and tensor shapes) replaced by '#': numbers inside the expression,
+// such as strides, stay, since another stride is another computation.
+WorkloadInfo DescribeWorkload(const Workload& workload);
+
+}  // namespace regatta
+
+#endif  // REGATTA_SERVER_QUERY_WORKLOAD_INFO_H_

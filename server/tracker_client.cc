@@ -1,0 +1,257 @@
+#include "server/tracker_client.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/log.h"
+#include "regatta/v1/dispatch_service.grpc.pb.h"
+
+namespace regatta {
+namespace {
+
+constexpr absl::Duration kFirstBackoff = absl::Milliseconds(100);
+constexpr absl::Duration kMaxBackoff = absl::Seconds(2);
+constexpr absl::Duration kListDeadline = absl::Seconds(2);
+// Results may come in bulk after an outage; the tracker limits what it queues.
+constexpr int kMaxReceiveBytes = 64 << 20;
+// The tracker takes messages of up to 8 MiB; a work is about 1 KiB.
+constexpr size_t kWorksPerMessage = 500;
+constexpr int kAcksPerMessage = 10'000;
+
+grpc::ChannelArguments ChannelArguments() {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2'000);
+  // A tracker whose machine went away without a word.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  arguments.SetInt("grpc.http2.ping_timeout_ms", 10'000);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  arguments.SetMaxReceiveMessageSize(kMaxReceiveBytes);
+  return arguments;
+}
+
+}  // namespace
+
+class TrackerClient::Impl {
+ public:
+  Impl(std::string address, std::string server_id)
+      : address_(std::move(address)),
+        server_id_(std::move(server_id)),
+        stub_(v1::DispatchService::NewStub(grpc::CreateCustomChannel(
+            address_, grpc::InsecureChannelCredentials(),
+            ChannelArguments()))) {}
+
+  ~Impl() { Stop(); }
+
+  void Start(Listener* listener) {
+    listener_ = listener;
+    thread_ = std::thread([this] { Run(); });
+  }
+
+  void Stop() {
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+      if (context_ != nullptr) context_->TryCancel();
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  // Dropped unless the stream stands.
+  void Send(v1::DispatchRequest request) {
+    {
+      std::lock_guard lock(mutex_);
+      if (!attached_) return;
+      outgoing_.push_back(std::move(request));
+    }
+    changed_.notify_all();
+  }
+
+  absl::StatusOr<v1::ListDevicesResponse> ListDevices() {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() +
+                         absl::ToChronoMilliseconds(kListDeadline));
+    v1::ListDevicesResponse response;
+    const grpc::Status status =
+        stub_->ListDevices(&context, v1::ListDevicesRequest(), &response);
+    if (status.ok()) return response;
+    return absl::UnavailableError(absl::StrCat(
+        "the tracker at ", address_, " does not answer: ",
+        status.error_message()));
+  }
+
+ private:
+  using Stream = grpc::ClientReaderWriter<v1::DispatchRequest,
+                                          v1::DispatchEvent>;
+
+  void Run() {
+    absl::Duration backoff = kFirstBackoff;
+    bool reported = false;
+    while (true) {
+      const grpc::Status status = OneStream();
+      std::unique_lock lock(mutex_);
+      if (was_attached_) {
+        backoff = kFirstBackoff;
+        reported = false;
+      }
+      if (stopping_) return;
+      if (!reported) {
+        LOG(kWarning) << "no connection to the tracker at " << address_ << ": "
+                      << status.error_message() << "; trying again";
+        reported = true;
+      }
+      changed_.wait_for(lock, absl::ToChronoMilliseconds(backoff),
+                        [this] { return stopping_; });
+      if (stopping_) return;
+      backoff = std::min(backoff * 2, kMaxBackoff);
+    }
+  }
+
+  // Opens a stream and serves it to its end.
+  grpc::Status OneStream() {
+    grpc::ClientContext context;
+    {
+      std::lock_guard lock(mutex_);
+      was_attached_ = false;
+      if (stopping_) return grpc::Status::CANCELLED;
+      context_ = &context;
+    }
+    auto stream = stub_->Dispatch(&context);
+    v1::DispatchRequest attach;
+    attach.mutable_attach()->set_server_id(server_id_);
+    if (stream->Write(attach)) {
+      std::thread writer([this, &stream] { WriteAll(stream.get()); });
+      v1::DispatchEvent event;
+      while (stream->Read(&event)) Handle(event);
+      {
+        std::lock_guard lock(mutex_);
+        attached_ = false;
+        stream_ended_ = true;
+      }
+      changed_.notify_all();
+      writer.join();
+      if (was_attached_) listener_->OnDetached();
+    }
+    {
+      std::lock_guard lock(mutex_);
+      context_ = nullptr;
+      stream_ended_ = false;
+      outgoing_.clear();
+    }
+    return stream->Finish();
+  }
+
+  void WriteAll(Stream* stream) {
+    while (true) {
+      v1::DispatchRequest request;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock,
+                      [this] { return stream_ended_ || !outgoing_.empty(); });
+        if (stream_ended_) return;
+        request = std::move(outgoing_.front());
+        outgoing_.pop_front();
+      }
+      // A stream that cannot be written to ends its reads too.
+      if (!stream->Write(request)) return;
+    }
+  }
+
+  void Handle(v1::DispatchEvent& event) {
+    switch (event.event_case()) {
+      case v1::DispatchEvent::kAttached:
+        {
+          std::lock_guard lock(mutex_);
+          attached_ = was_attached_ = true;
+        }
+        LOG(kInfo) << "attached to the tracker at " << address_;
+        listener_->OnAttached(event.attached());
+        break;
+      case v1::DispatchEvent::kResults: {
+        auto* results = event.mutable_results()->mutable_results();
+        listener_->OnResults({std::make_move_iterator(results->begin()),
+                              std::make_move_iterator(results->end())});
+        break;
+      }
+      case v1::DispatchEvent::kFleetChange:
+        listener_->OnFleetChange(event.fleet_change());
+        break;
+      case v1::DispatchEvent::kWaitReport:
+        listener_->OnWaitReport(event.wait_report());
+        break;
+      case v1::DispatchEvent::EVENT_NOT_SET:
+        break;  // of a newer tracker: nothing that this server knows
+    }
+  }
+
+  const std::string address_;
+  const std::string server_id_;
+  std::unique_ptr<v1::DispatchService::Stub> stub_;
+  Listener* listener_ = nullptr;
+  std::thread thread_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false;
+  bool attached_ = false;      // the stream stands
+  bool was_attached_ = false;  // the latest stream did
+  bool stream_ended_ = false;  // for its writer
+  grpc::ClientContext* context_ = nullptr;  // of the stream
+  std::deque<v1::DispatchRequest> outgoing_;
+};
+
+TrackerClient::TrackerClient(std::string address, std::string server_id)
+    : impl_(std::make_unique<Impl>(std::move(address), std::move(server_id))) {
+}
+
+TrackerClient::~TrackerClient() = default;
+
+void TrackerClient::Start(Listener* listener) { impl_->Start(listener); }
+
+void TrackerClient::Stop() { impl_->Stop(); }
+
+void TrackerClient::Submit(std::vector<v1::Work> work) {
+  for (size_t begin = 0; begin < work.size(); begin += kWorksPerMessage) {
+    v1::DispatchRequest request;
+    const size_t end = std::min(work.size(), begin + kWorksPerMessage);
+    for (size_t i = begin; i < end; ++i) {
+      *request.mutable_submit()->add_work() = std::move(work[i]);
+    }
+    impl_->Send(std::move(request));
+  }
+}
+
+void TrackerClient::CancelWork(const v1::CancelWork& cancel) {
+  v1::DispatchRequest request;
+  *request.mutable_cancel() = cancel;
+  impl_->Send(std::move(request));
+}
+
+void TrackerClient::Acknowledge(const v1::CommitAck& ack) {
+  for (int begin = 0; begin < ack.acks_size(); begin += kAcksPerMessage) {
+    v1::DispatchRequest request;
+    const int end = std::min(ack.acks_size(), begin + kAcksPerMessage);
+    for (int i = begin; i < end; ++i) {
+      *request.mutable_commit_ack()->add_acks() = ack.acks(i);
+    }
+    impl_->Send(std::move(request));
+  }
+}
+
+absl::StatusOr<v1::ListDevicesResponse> TrackerClient::ListDevices() {
+  return impl_->ListDevices();
+}
+
+}  // namespace regatta

@@ -1,0 +1,46 @@
+// The dispatcher over gRPC: one stream to the tracker, opened again for ever.
+//
+// Reconnects after 100 ms, doubling to 2 s, and starts over once attached.
+// Listener calls come from one thread of its own.
+//
+// Thread safety: all methods may be called from any thread; Start and Stop once
+// each, in that order.
+#ifndef REGATTA_SERVER_TRACKER_CLIENT_H_
+#define REGATTA_SERVER_TRACKER_CLIENT_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/job/dispatcher.h"
+
+namespace regatta {
+
+class TrackerClient : public Dispatcher {
+ public:
+  // `server_id` names the tuning log.
+  TrackerClient(std::string address, std::string server_id);
+  ~TrackerClient() override;
+
+  // Connects, now and whenever the stream ends. `listener` outlives Stop.
+  void Start(Listener* listener);
+  // Ends the stream and joins the threads; no listener call comes after.
+  void Stop();
+
+  void Submit(std::vector<v1::Work> work) override;
+  void CancelWork(const v1::CancelWork& cancel) override;
+  void Acknowledge(const v1::CommitAck& ack) override;
+
+  // Every device that the tracker knows, as it says now. Unavailable names the
+  // tracker's address.
+  absl::StatusOr<v1::ListDevicesResponse> ListDevices();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace regatta
+
+#endif  // REGATTA_SERVER_TRACKER_CLIENT_H_

@@ -1,0 +1,174 @@
+#include "server/tuning_service.h"
+
+#include <set>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "compiler/ops/op.h"
+#include "proto/outcome_names.h"
+
+namespace regatta {
+namespace {
+
+constexpr absl::Duration kWatchInterval = absl::Milliseconds(100);
+// How soon a stream whose client is gone ends.
+constexpr absl::Duration kWatchWait = absl::Seconds(1);
+constexpr int kRecordsPerPage = 500;
+// A page of records with many blocks stays well under what clients take (4 MiB).
+constexpr size_t kBytesPerPage = 1 << 20;
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  // The codes are the same numbers.
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
+                      std::string(status.message()));
+}
+
+template <typename T>
+grpc::Status Reply(absl::StatusOr<T> result, T* response) {
+  if (!result.ok()) return ToGrpc(result.status());
+  *response = *std::move(result);
+  return grpc::Status::OK;
+}
+
+absl::StatusOr<RecordFilter> MakeFilter(const v1::ListRecordsRequest& request) {
+  auto workload = ParseWorkload(request.workload());
+  if (!workload.ok()) return Annotate(workload.status(), "workload");
+  RecordFilter filter;
+  filter.workload_key = workload->key;
+  filter.device_class = request.device_class();
+  if (!request.any_policy()) {
+    ASSIGN_OR_RETURN(const v1::Policy policy,
+                     NormalisePolicy(request.policy()));
+    filter.threads = policy.threads();
+    filter.cache = policy.cache();
+  }
+  return filter;
+}
+
+}  // namespace
+
+TuningServiceImpl::TuningServiceImpl(TuningServiceOptions options)
+    : options_(std::move(options)) {
+  best_context_.log = options_.log;
+  best_context_.complete = options_.complete_target;
+  best_context_.compiler_version = options_.compiler_version;
+  best_context_.check_class = [this](const std::string& name, int threads) {
+    return CheckClass(name, threads);
+  };
+  best_context_.target_of_class =
+      [this](const std::string& name) -> std::optional<std::string> {
+    const auto known = options_.jobs->FindClass(name);
+    if (!known) return std::nullopt;
+    return known->target;
+  };
+  best_context_.is_simulated = [this](const std::string& name) {
+    const auto known = options_.jobs->FindClass(name);
+    return known && known->simulated;
+  };
+  best_context_.measure_protocol = [this](const std::string& name) {
+    return options_.jobs->MeasureProtocol(name);
+  };
+}
+
+absl::Status TuningServiceImpl::CheckClass(const std::string& device_class,
+                                           int threads) const {
+  const auto fleet = options_.jobs->fleet();
+  // The common case reads no log.
+  RequestContext context;
+  context.fleet = fleet.get();
+  if (fleet->Find(device_class) == nullptr) {
+    ASSIGN_OR_RETURN(context.logged_classes, options_.jobs->LoggedClasses());
+  }
+  return CheckDeviceClass(device_class, threads, context);
+}
+
+grpc::Status TuningServiceImpl::SubmitJob(grpc::ServerContext* context,
+                                          const v1::SubmitJobRequest* request,
+                                          v1::Job* response) {
+  return Reply(options_.jobs->Submit(*request), response);
+}
+
+grpc::Status TuningServiceImpl::GetJob(grpc::ServerContext* context,
+                                       const v1::GetJobRequest* request,
+                                       v1::Job* response) {
+  return Reply(options_.jobs->Get(request->job_id()), response);
+}
+
+grpc::Status TuningServiceImpl::ListJobs(grpc::ServerContext* context,
+                                         const v1::ListJobsRequest* request,
+                                         v1::ListJobsResponse* response) {
+  for (v1::Job& job : options_.jobs->List()) {
+    *response->add_jobs() = std::move(job);
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status TuningServiceImpl::WatchJob(grpc::ServerContext* context,
+                                         const v1::GetJobRequest* request,
+                                         grpc::ServerWriter<v1::Job>* writer) {
+  int64_t version = 0;
+  while (!context->IsCancelled()) {
+    const int64_t seen = version;
+    const auto job =
+        options_.jobs->WaitForChange(request->job_id(), kWatchWait, &version);
+    if (!job.ok()) return ToGrpc(job.status());
+    if (version == seen) continue;
+    if (!writer->Write(*job)) break;
+    if (IsEnded(job->state())) return grpc::Status::OK;
+    if (closing_.WaitForNotificationWithTimeout(kWatchInterval)) break;
+  }
+  return grpc::Status(grpc::StatusCode::UNAVAILABLE,
+                      "the server is shutting down");
+}
+
+grpc::Status TuningServiceImpl::CancelJob(grpc::ServerContext* context,
+                                          const v1::GetJobRequest* request,
+                                          v1::Job* response) {
+  return Reply(options_.jobs->Cancel(request->job_id()), response);
+}
+
+grpc::Status TuningServiceImpl::Best(grpc::ServerContext* context,
+                                     const v1::BestRequest* request,
+                                     v1::BestAnswer* response) {
+  BestRequestContext now = best_context_;
+  now.now_unix_ms = absl::ToUnixMillis(options_.clock->Wall());
+  return Reply(AnswerBestRequest(now, *request), response);
+}
+
+grpc::Status TuningServiceImpl::ListRecords(
+    grpc::ServerContext* context, const v1::ListRecordsRequest* request,
+    grpc::ServerWriter<v1::ListRecordsResponse>* writer) {
+  const auto filter = MakeFilter(*request);
+  if (!filter.ok()) return ToGrpc(filter.status());
+  if (!request->device_class().empty()) {
+    const absl::Status known = CheckClass(request->device_class(), 1);
+    if (!known.ok()) return ToGrpc(known);
+  }
+  v1::ListRecordsResponse page;
+  size_t bytes = 0;
+  bool open = true;
+  const absl::Status status =
+      options_.log->ForEachRecord(*filter, [&](const StoredRecord& stored) {
+        v1::Record* record = page.add_records();
+        *record->mutable_result() = stored.result;
+        record->set_recorded_unix_ms(stored.recorded_unix_ms);
+        bytes += record->ByteSizeLong();
+        if (page.records_size() == kRecordsPerPage || bytes >= kBytesPerPage) {
+          open = writer->Write(page);
+          page.Clear();
+          bytes = 0;
+        }
+        return open;
+      });
+  if (!status.ok()) return ToGrpc(status);
+  if (open && page.records_size() > 0) writer->Write(page);
+  return grpc::Status::OK;
+}
+
+grpc::Status TuningServiceImpl::ListDevices(
+    grpc::ServerContext* context, const v1::ListDevicesRequest* request,
+    v1::ListDevicesResponse* response) {
+  return Reply(options_.list_devices(), response);
+}
+
+}  // namespace regatta
