@@ -1,11 +1,28 @@
 # The agent's loop, spool and probes; the tracker client; the daemon.
 find_package(ZLIB REQUIRED)
+add_library(regatta_agent_probe STATIC
+  probe/background_probe.cc probe/cache_levels.cc probe/cpu_probe.cc
+  probe/kernels.cc probe/machine.cc)
+target_link_libraries(regatta_agent_probe PUBLIC
+  regatta_base regatta_proto regatta_board_io)
+# What measures a core must be optimised in every preset.
+set_source_files_properties(probe/kernels.cc PROPERTIES COMPILE_OPTIONS -O3)
+
 add_library(regatta_agent_loop STATIC
-  loop/admission.cc loop/agent_loop.cc
-  loop/agent_runtime.cc loop/spool.cc loop/spool_record.cc loop/spool_storage.cc)
+  loop/admission.cc loop/agent_loop.cc loop/agent_runtime.cc
+  loop/agent_setup.cc loop/spool.cc loop/spool_record.cc
+  loop/spool_storage.cc)
+target_compile_definitions(regatta_agent_loop PRIVATE
+  REGATTA_VERSION="${PROJECT_VERSION}")
 target_link_libraries(regatta_agent_loop PUBLIC
-  regatta_base regatta_proto PRIVATE ZLIB::ZLIB)
+  regatta_base regatta_proto regatta_agent_probe PRIVATE ZLIB::ZLIB)
 
 add_library(regatta_agent_client STATIC tracker_client.cc)
 target_link_libraries(regatta_agent_client PUBLIC
   regatta_agent_loop regatta_proto_grpc)
+
+add_executable(regatta-agent main.cc)
+target_compile_definitions(regatta-agent PRIVATE
+  REGATTA_VERSION="${PROJECT_VERSION}")
+target_link_libraries(regatta-agent PRIVATE
+  regatta_agent_client regatta_agent_probe regatta_measure CLI11::CLI11)

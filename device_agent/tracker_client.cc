@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <deque>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "regatta/v1/fleet_service.grpc.pb.h"
@@ -36,17 +37,17 @@ std::shared_ptr<grpc::Channel> NewChannel(const std::string& address) {
 
 }  // namespace
 
-// One call. Keeps itself alive until gRPC is done with it.
+// One call. Its owner keeps it until it is done, and drops it on a thread that
+// is not gRPC's: with a channel may go the last user of gRPC's callback
+// threads, which are joined then.
 class TrackerClient::Stream
-    : public grpc::ClientBidiReactor<v1::AgentMessage, v1::TrackerMessage>,
-      public std::enable_shared_from_this<Stream> {
+    : public grpc::ClientBidiReactor<v1::AgentMessage, v1::TrackerMessage> {
  public:
   Stream(const std::string& address, Callbacks callbacks)
       : stub_(v1::FleetService::NewStub(NewChannel(address))),
         callbacks_(std::move(callbacks)) {}
 
   void Begin() {
-    self_ = shared_from_this();
     stub_->async()->Session(&context_, this);
     // Writes start from other threads until reading ends.
     AddHold();
@@ -84,10 +85,10 @@ class TrackerClient::Stream
     context_.TryCancel();
   }
 
-  void WaitDone(absl::Duration limit) {
+  bool WaitDone(absl::Duration limit) {
     std::unique_lock lock(mutex_);
-    done_changed_.wait_for(lock, absl::ToChronoNanoseconds(limit),
-                           [this] { return done_; });
+    return done_changed_.wait_for(lock, absl::ToChronoNanoseconds(limit),
+                                  [this] { return done_; });
   }
 
  private:
@@ -131,7 +132,6 @@ class TrackerClient::Stream
                       status.error_message()));
       }
     }
-    const std::shared_ptr<Stream> self = std::move(self_);
     std::lock_guard lock(mutex_);
     done_ = true;
     done_changed_.notify_all();
@@ -140,7 +140,6 @@ class TrackerClient::Stream
   const std::unique_ptr<v1::FleetService::Stub> stub_;
   grpc::ClientContext context_;
   v1::TrackerMessage incoming_;
-  std::shared_ptr<Stream> self_;
 
   std::mutex callback_mutex_;
   Callbacks callbacks_;
@@ -180,8 +179,13 @@ void TrackerClient::Close(absl::Duration linger) {
   if (stream == nullptr) return;
   stream->Mute();
   stream->Close(linger);
-  // A cancelled call is done at once; gRPC must not outlive the process's end.
-  stream->WaitDone(absl::Seconds(1));
+  if (!stream->WaitDone(absl::Seconds(1))) {
+    // A cancelled call is done at once. Should one not be, it may not be freed.
+    static auto* const undone = new std::vector<std::shared_ptr<Stream>>;
+    static std::mutex undone_mutex;
+    std::lock_guard lock(undone_mutex);
+    undone->push_back(std::move(stream));
+  }
 }
 
 }  // namespace regatta

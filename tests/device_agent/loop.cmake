@@ -1,6 +1,11 @@
 regatta_test(device_agent_loop_test
   loop/agent_loop_test.cc
+  loop/agent_setup_test.cc
   loop/agent_simulation_test.cc
   loop/spool_test.cc
   loop/tracker_client_test.cc
-  LIBS regatta_agent_loop regatta_agent_client)
+  probe/background_probe_test.cc
+  probe/cache_levels_test.cc
+  probe/cpu_probe_test.cc
+  probe/machine_test.cc
+  LIBS regatta_agent_loop regatta_agent_client regatta_agent_probe)

@@ -1,0 +1,110 @@
+#include "device_agent/loop/agent_setup.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "device_agent/spawner/cpu_list.h"
+
+namespace regatta {
+
+absl::Status CheckAddress(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  int port = 0;
+  const bool good = colon != std::string::npos && colon > 0 &&
+                    absl::SimpleAtoi(text.substr(colon + 1), &port) &&
+                    port >= 1 && port <= 65535 &&
+                    text.find_first_of(" /") == std::string::npos;
+  if (good) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--tracker: \"", text, "\" is no HOST:PORT, for example 127.0.0.1:7471"));
+}
+
+absl::Status CheckName(const std::string& flag, const std::string& text) {
+  const bool good =
+      !text.empty() && text.size() <= 128 &&
+      std::all_of(text.begin(), text.end(), [](unsigned char c) {
+        return std::isalnum(c) || c == '-' || c == '_' || c == '.';
+      });
+  if (good) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, ": \"", text,
+                   "\" is not 1 to 128 letters, digits, '-', '_' or '.'"));
+}
+
+std::string DefaultStateDir() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  const std::string state = variable("XDG_STATE_HOME");
+  if (!state.empty()) return state + "/regatta/agent";
+  const std::string home = variable("HOME");
+  return (home.empty() ? "/var/lib" : home + "/.local/state") +
+         "/regatta/agent";
+}
+
+absl::Status MakeStateDir(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error || !std::filesystem::is_directory(path, error)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("--state: cannot make the folder ", path, ": ",
+                     error ? error.message() : "it is a file"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Hello> MakeHello(const AgentFlags& flags,
+                                    const Machine& machine,
+                                    const std::vector<int>& cpus,
+                                    const std::string& state_dir,
+                                    BuildWorkerInfo& worker) {
+  const int cores = static_cast<int>(cpus.size());
+  const std::string cpu_list = FormatCpuList(cpus);
+  absl::StatusOr<v1::Description> description = worker.Describe(cores);
+  if (!description.ok()) {
+    return Annotate(description.status(), "asking the build worker");
+  }
+  v1::Hello hello;
+  if (flags.id.empty()) {
+    ASSIGN_OR_RETURN(*hello.mutable_agent_id(),
+                     StableDeviceId(machine, cpu_list, state_dir));
+  } else {
+    RETURN_IF_ERROR(CheckName("--id", flags.id));
+    hello.set_agent_id(flags.id);
+  }
+  hello.set_instance_id(RandomId());
+  hello.set_boot_id(machine.boot_id);
+  hello.set_agent_version(REGATTA_VERSION);
+  hello.set_compiler_version(description->compiler_version());
+  hello.set_space(description->space());
+  hello.set_space_version(description->space_version());
+
+  v1::DeviceInfo& device = *hello.add_devices();
+  device.set_device_id(hello.agent_id());
+  device.set_device_class(description->device_class());
+  if (!flags.device_class.empty()) {
+    RETURN_IF_ERROR(CheckName("--device-class", flags.device_class));
+    device.set_device_class(flags.device_class);
+  }
+  device.set_target(description->host_target());
+  device.set_cores(cores);
+  device.set_cpu_list(cpu_list);
+  device.set_memory_bytes(machine.memory_bytes);
+  device.set_marketing_name(machine.marketing_name);
+  device.set_health("probing");
+  device.set_credit(flags.credit);
+  if (device.device_class().empty()) {
+    return absl::FailedPreconditionError(
+        "the build worker named no device class; give --device-class");
+  }
+  return hello;
+}
+
+}  // namespace regatta

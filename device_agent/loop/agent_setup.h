@@ -1,0 +1,63 @@
+// From flags and facts to what an agent tells the tracker about itself, and the
+// checks of the flags. No processes here: what the build worker says comes in
+// through an interface.
+#ifndef REGATTA_DEVICE_AGENT_LOOP_AGENT_SETUP_H_
+#define REGATTA_DEVICE_AGENT_LOOP_AGENT_SETUP_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "device_agent/probe/machine.h"
+#include "regatta/v1/fleet_service.pb.h"
+#include "regatta/v1/worker.pb.h"
+
+namespace regatta {
+
+struct AgentFlags {
+  std::string tracker = "127.0.0.1:7471";
+  std::string state;         // "": DefaultStateDir()
+  std::string id;            // "": StableDeviceId
+  std::string cores;         // "": all that this process may use
+  std::string device_class;  // "": as the build worker names it
+  std::string worker_dir;    // "": where this program is
+  std::string exec_prefix;   // words before each worker's path
+  std::vector<std::string> require_sandbox;
+  int credit = 3;
+  std::string timing_lock;  // "": DefaultTimingLockPath()
+};
+
+// What a board can build for; answered by its build worker.
+class BuildWorkerInfo {
+ public:
+  virtual ~BuildWorkerInfo() = default;
+  virtual absl::StatusOr<v1::Description> Describe(int cores) = 0;
+};
+
+// InvalidArgument unless `text` is HOST:PORT with a port from 1 to 65535.
+absl::Status CheckAddress(const std::string& text);
+
+// InvalidArgument unless `text` can be an id or a class: 1 to 128 letters,
+// digits, '-', '_' and '.'. `flag` is named in the error.
+absl::Status CheckName(const std::string& flag, const std::string& text);
+
+// $XDG_STATE_HOME/regatta/agent, else ~/.local/state/regatta/agent.
+std::string DefaultStateDir();
+
+// Makes the folder and its parents when missing. The error names the folder.
+absl::Status MakeStateDir(const std::string& path);
+
+// What the agent says when it comes up: one device, made of `cpus`, its probed
+// numbers zero and its health "probing". `boot` fields and versions included;
+// what is held is the loop's to add.
+absl::StatusOr<v1::Hello> MakeHello(const AgentFlags& flags,
+                                    const Machine& machine,
+                                    const std::vector<int>& cpus,
+                                    const std::string& state_dir,
+                                    BuildWorkerInfo& worker);
+
+}  // namespace regatta
+
+#endif  // REGATTA_DEVICE_AGENT_LOOP_AGENT_SETUP_H_

@@ -1,0 +1,187 @@
+#include "device_agent/probe/machine.h"
+
+#include <sched.h>
+#include <sys/random.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "base/check.h"
+#include "base/digest.h"
+#include "base/status_macros.h"
+#include "device_agent/spawner/cpu_list.h"
+
+namespace regatta {
+namespace {
+
+// The first line, without blanks around it; "" when there is no such file.
+std::string FirstLine(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return std::string(absl::StripAsciiWhitespace(line));
+}
+
+// The value of the first "key : value" line of a /proc file.
+std::string ProcValue(const std::string& path, const std::string& key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    if (absl::StripAsciiWhitespace(line.substr(0, colon)) == key) {
+      return std::string(absl::StripAsciiWhitespace(line.substr(colon + 1)));
+    }
+  }
+  return "";
+}
+
+std::string MarketingName(const std::string& root) {
+  const std::string cpuinfo = root + "/proc/cpuinfo";
+  std::string name = ProcValue(cpuinfo, "model name");
+  if (name.empty()) name = ProcValue(cpuinfo, "Model");  // Raspberry Pi
+  if (name.empty()) {
+    // ARM boards name themselves here, with a zero byte at the end.
+    name = FirstLine(root + "/proc/device-tree/model");
+    name.erase(std::find(name.begin(), name.end(), '\0'), name.end());
+  }
+  return name;
+}
+
+int64_t MemoryBytes(const std::string& root) {
+  const std::string total = ProcValue(root + "/proc/meminfo", "MemTotal");
+  int64_t kib = 0;
+  if (!absl::SimpleAtoi(total.substr(0, total.find(' ')), &kib)) return 0;
+  int64_t bytes = kib * 1024;
+  for (const char* file : {"/sys/fs/cgroup/memory.max",
+                           "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    int64_t limit = 0;
+    if (absl::SimpleAtoi(FirstLine(root + file), &limit) && limit > 0) {
+      bytes = std::min(bytes, limit);
+    }
+  }
+  return bytes;
+}
+
+// Host names are for people; keep what reads well in an id.
+std::string IdPart(const std::string& hostname) {
+  std::string part;
+  for (const char c : hostname.substr(0, hostname.find('.'))) {
+    const bool fine = std::isalnum(static_cast<unsigned char>(c)) || c == '-';
+    part.push_back(
+        fine ? static_cast<char>(std::tolower(static_cast<unsigned char>(c)))
+             : '-');
+  }
+  return part.empty() ? "board" : part.substr(0, 40);
+}
+
+}  // namespace
+
+Machine ReadMachine(const std::string& root) {
+  Machine machine;
+  utsname names;
+  if (root.empty() && uname(&names) == 0) machine.hostname = names.nodename;
+  if (!root.empty()) machine.hostname = FirstLine(root + "/etc/hostname");
+  machine.machine_id = FirstLine(root + "/etc/machine-id");
+  machine.boot_id = FirstLine(root + "/proc/sys/kernel/random/boot_id");
+  if (machine.boot_id.empty()) machine.boot_id = RandomId();
+  machine.marketing_name = MarketingName(root);
+  machine.memory_bytes = MemoryBytes(root);
+  return machine;
+}
+
+std::string ReadGovernor(const std::string& root, int cpu) {
+  return FirstLine(absl::StrCat(root, "/sys/devices/system/cpu/cpu", cpu,
+                                "/cpufreq/scaling_governor"));
+}
+
+std::string HealthOf(const std::string& root, const std::vector<int>& cpus) {
+  for (const int cpu : cpus) {
+    const std::string governor = ReadGovernor(root, cpu);
+    if (governor.empty()) return "uncontrolled: no cpufreq governor";
+    if (governor != "performance") {
+      return absl::StrCat("uncontrolled: governor ", governor, " on processor ",
+                          cpu);
+    }
+  }
+  return "ok";
+}
+
+std::vector<int> AllowedCpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return {0};
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(static_cast<size_t>(cpu), &set)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+absl::StatusOr<std::vector<int>> ChooseCpus(const std::string& text,
+                                            const std::vector<int>& allowed) {
+  if (text.empty()) return allowed;
+  absl::StatusOr<std::vector<int>> cpus = ParseCpuList(text);
+  if (!cpus.ok()) return Annotate(cpus.status(), "--cores");
+  if (cpus->empty()) {
+    return absl::InvalidArgumentError("--cores: no processor is named");
+  }
+  for (const int cpu : *cpus) {
+    if (!std::binary_search(allowed.begin(), allowed.end(), cpu)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--cores: processor ", cpu, " is not one that this process may use (",
+          FormatCpuList(allowed), ")"));
+    }
+  }
+  return *std::move(cpus);
+}
+
+absl::StatusOr<std::string> StableDeviceId(const Machine& machine,
+                                           const std::string& cpu_list,
+                                           const std::string& state_dir) {
+  std::string seed = machine.machine_id;
+  if (seed.empty()) {
+    const std::string path = absl::StrCat(state_dir, "/machine-id");
+    seed = FirstLine(path);
+    if (seed.empty()) {
+      seed = RandomId();
+      std::ofstream file(path, std::ios::trunc);
+      file << seed << "\n";
+      if (!file.flush()) {
+        return absl::PermissionDeniedError(
+            absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
+      }
+    }
+  }
+  const std::string digest =
+      Sha256Hex(absl::StrCat(seed, "\n", machine.hostname, "\n", cpu_list));
+  return absl::StrCat(IdPart(machine.hostname), "-", digest.substr(0, 8));
+}
+
+std::string RandomId() {
+  unsigned char bytes[16];
+  size_t done = 0;
+  while (done < sizeof(bytes)) {
+    const ssize_t n = getrandom(bytes + done, sizeof(bytes) - done, 0);
+    if (n < 0 && errno == EINTR) continue;
+    CHECK(n > 0) << "getrandom: " << std::strerror(errno);
+    done += static_cast<size_t>(n);
+  }
+  std::string text;
+  for (const unsigned char byte : bytes) {
+    absl::StrAppend(&text, absl::Hex(byte, absl::kZeroPad2));
+  }
+  return text;
+}
+
+}  // namespace regatta

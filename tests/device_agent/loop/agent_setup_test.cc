@@ -1,0 +1,130 @@
+#include "device_agent/loop/agent_setup.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace regatta {
+namespace {
+
+using ::testing::HasSubstr;
+
+class FakeWorker : public BuildWorkerInfo {
+ public:
+  absl::StatusOr<v1::Description> Describe(int cores) override {
+    cores_ = cores;
+    if (!status_.ok()) return status_;
+    v1::Description description;
+    description.set_host_target("cpu,triple=x86_64-linux-gnu,mcpu=znver4");
+    description.set_compiler_version("c1");
+    description.set_space("cpu");
+    description.set_space_version(2);
+    description.set_device_class("znver4-2c");
+    return description;
+  }
+  int cores_ = 0;
+  absl::Status status_;
+};
+
+Machine TestMachine() {
+  Machine machine;
+  machine.hostname = "lab";
+  machine.machine_id = "m";
+  machine.boot_id = "b";
+  machine.memory_bytes = 1 << 30;
+  machine.marketing_name = "EPYC";
+  return machine;
+}
+
+TEST(AgentSetupTest, TheHelloSaysWhatTheWorkerAndTheMachineSay) {
+  FakeWorker worker;
+  const auto hello = MakeHello({}, TestMachine(), {2, 3}, "/none", worker);
+  ASSERT_TRUE(hello.ok()) << hello.status();
+  EXPECT_EQ(worker.cores_, 2);
+  EXPECT_EQ(hello->compiler_version(), "c1");
+  EXPECT_EQ(hello->space_version(), 2);
+  EXPECT_EQ(hello->boot_id(), "b");
+  EXPECT_FALSE(hello->agent_version().empty());
+  EXPECT_FALSE(hello->instance_id().empty());
+  ASSERT_EQ(hello->devices_size(), 1);
+  const v1::DeviceInfo& device = hello->devices(0);
+  EXPECT_EQ(device.device_id(), hello->agent_id());
+  EXPECT_EQ(device.device_class(), "znver4-2c");
+  EXPECT_EQ(device.target(), "cpu,triple=x86_64-linux-gnu,mcpu=znver4");
+  EXPECT_EQ(device.cpu_list(), "2-3");
+  EXPECT_EQ(device.cores(), 2);
+  EXPECT_EQ(device.memory_bytes(), 1 << 30);
+  EXPECT_EQ(device.health(), "probing");
+  EXPECT_EQ(device.peak_flops_per_s(), 0);
+  EXPECT_FALSE(device.has_noise_floor());
+  EXPECT_EQ(device.credit(), 3);
+  EXPECT_FALSE(device.simulated());
+}
+
+TEST(AgentSetupTest, EveryStartIsAnotherInstanceOfTheSameAgent) {
+  FakeWorker worker;
+  const auto first = MakeHello({}, TestMachine(), {0}, "/none", worker);
+  const auto second = MakeHello({}, TestMachine(), {0}, "/none", worker);
+  EXPECT_EQ(first->agent_id(), second->agent_id());
+  EXPECT_NE(first->instance_id(), second->instance_id());
+}
+
+TEST(AgentSetupTest, FlagsOverrideNameAndClass) {
+  FakeWorker worker;
+  AgentFlags flags;
+  flags.id = "board7";
+  flags.device_class = "my-class";
+  const auto hello = MakeHello(flags, TestMachine(), {0}, "/none", worker);
+  ASSERT_TRUE(hello.ok());
+  EXPECT_EQ(hello->agent_id(), "board7");
+  EXPECT_EQ(hello->devices(0).device_id(), "board7");
+  EXPECT_EQ(hello->devices(0).device_class(), "my-class");
+  flags.id = "no good";
+  EXPECT_THAT(std::string(MakeHello(flags, TestMachine(), {0}, "/none", worker)
+                              .status()
+                              .message()),
+              HasSubstr("--id"));
+}
+
+TEST(AgentSetupTest, ABrokenBuildWorkerIsNamed) {
+  FakeWorker worker;
+  worker.status_ = absl::NotFoundError("/x/regatta-build-worker: not there");
+  const auto hello = MakeHello({}, TestMachine(), {0}, "/none", worker);
+  EXPECT_EQ(hello.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(hello.status().message()),
+              HasSubstr("asking the build worker: /x/regatta-build-worker"));
+}
+
+TEST(AgentSetupTest, AddressesAreHostAndPort) {
+  for (const char* good : {"127.0.0.1:7471", "lab:1", "[::1]:65535"}) {
+    EXPECT_TRUE(CheckAddress(good).ok()) << good;
+  }
+  for (const char* bad : {"", "lab", ":7471", "lab:", "lab:0", "lab:65536",
+                          "lab:x", "lab:-1", "http://lab:1", "a b:1"}) {
+    const absl::Status status = CheckAddress(bad);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << bad;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("HOST:PORT"));
+  }
+}
+
+TEST(AgentSetupTest, AStateFolderThatCannotBeMadeIsNamed) {
+  std::string pattern =
+      (std::filesystem::temp_directory_path() / "state-XXXXXX").string();
+  const std::string dir = mkdtemp(pattern.data());
+  EXPECT_TRUE(MakeStateDir(dir + "/a/b").ok());
+  EXPECT_TRUE(std::filesystem::is_directory(dir + "/a/b"));
+  std::ofstream(dir + "/file") << "x";
+  for (const char* bad : {"/file", "/file/below"}) {
+    const absl::Status status = MakeStateDir(dir + bad);
+    ASSERT_FALSE(status.ok()) << bad;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(dir + bad));
+  }
+  std::filesystem::remove_all(dir);
+}
+
+}  // namespace
+}  // namespace regatta

@@ -1,0 +1,108 @@
+#include "device_agent/probe/machine.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace regatta {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// A machine made of files.
+class MachineTest : public testing::Test {
+ protected:
+  MachineTest() {
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "machine-XXXXXX").string();
+    root_ = mkdtemp(pattern.data());
+  }
+  ~MachineTest() override { std::filesystem::remove_all(root_); }
+  void Put(const std::string& path, const std::string& text) {
+    const std::filesystem::path full = root_ + path;
+    std::filesystem::create_directories(full.parent_path());
+    std::ofstream(full) << text;
+  }
+  std::string root_;
+};
+
+TEST_F(MachineTest, ReadsWhatTheSystemSays) {
+  Put("/etc/hostname", "lab7.example.org\n");
+  Put("/etc/machine-id", "0123abcd\n");
+  Put("/proc/sys/kernel/random/boot_id", "b-1\n");
+  Put("/proc/cpuinfo", "processor\t: 0\nmodel name\t: AMD EPYC 9654\n");
+  Put("/proc/meminfo", "MemFree: 1 kB\nMemTotal:       16384 kB\n");
+  Put("/sys/fs/cgroup/memory.max", "max\n");
+  const Machine machine = ReadMachine(root_);
+  EXPECT_EQ(machine.hostname, "lab7.example.org");
+  EXPECT_EQ(machine.machine_id, "0123abcd");
+  EXPECT_EQ(machine.boot_id, "b-1");
+  EXPECT_EQ(machine.marketing_name, "AMD EPYC 9654");
+  EXPECT_EQ(machine.memory_bytes, 16'777'216);
+  Put("/sys/fs/cgroup/memory.max", "1048576\n");
+  EXPECT_EQ(ReadMachine(root_).memory_bytes, 1'048'576);
+}
+
+TEST_F(MachineTest, AMachineThatSaysNothingIsNoError) {
+  const Machine machine = ReadMachine(root_);
+  EXPECT_EQ(machine.memory_bytes, 0);
+  EXPECT_EQ(machine.marketing_name, "");
+  EXPECT_EQ(machine.boot_id.size(), 32u);
+}
+
+TEST_F(MachineTest, HealthNamesWhatIsNotControlled) {
+  EXPECT_EQ(HealthOf(root_, {0, 1}), "uncontrolled: no cpufreq governor");
+  const std::string base = "/sys/devices/system/cpu/cpu";
+  Put(base + "0/cpufreq/scaling_governor", "performance\n");
+  Put(base + "1/cpufreq/scaling_governor", "powersave\n");
+  EXPECT_EQ(HealthOf(root_, {0}), "ok");
+  EXPECT_EQ(HealthOf(root_, {0, 1}),
+            "uncontrolled: governor powersave on processor 1");
+}
+
+TEST_F(MachineTest, CoresAreThoseThatTheProcessMayUse) {
+  EXPECT_THAT(*ChooseCpus("", {2, 3, 5}), ElementsAre(2, 3, 5));
+  EXPECT_THAT(*ChooseCpus("5,2-3", {2, 3, 5}), ElementsAre(2, 3, 5));
+  const auto outside = ChooseCpus("2,4", {2, 3, 5});
+  EXPECT_THAT(std::string(outside.status().message()),
+              HasSubstr("processor 4"));
+  EXPECT_THAT(std::string(outside.status().message()), HasSubstr("2-3,5"));
+  for (const char* bad : {"x", "3-", "-1", "2-1", ",", "99999999999"}) {
+    EXPECT_FALSE(ChooseCpus(bad, {2, 3, 5}).ok()) << bad;
+  }
+}
+
+TEST_F(MachineTest, TheIdIsTheSameEveryTimeAndDiffersByMachineAndCores) {
+  Machine machine;
+  machine.hostname = "Lab_7.example.org";
+  machine.machine_id = "aaa";
+  const std::string id = *StableDeviceId(machine, "0-3", root_);
+  EXPECT_THAT(id, StartsWith("lab-7-"));
+  EXPECT_EQ(*StableDeviceId(machine, "0-3", root_), id);
+  EXPECT_NE(*StableDeviceId(machine, "0-1", root_), id);
+  machine.machine_id = "bbb";
+  EXPECT_NE(*StableDeviceId(machine, "0-3", root_), id);
+}
+
+TEST_F(MachineTest, AMachineWithoutAnIdKeepsARandomOne) {
+  Machine machine;
+  machine.hostname = "h";
+  const std::string id = *StableDeviceId(machine, "0", root_);
+  EXPECT_EQ(*StableDeviceId(machine, "0", root_), id);
+  std::filesystem::remove(root_ + "/machine-id");
+  EXPECT_NE(*StableDeviceId(machine, "0", root_), id);
+  const auto nowhere = StableDeviceId(machine, "0", root_ + "/none");
+  EXPECT_THAT(std::string(nowhere.status().message()),
+              HasSubstr("/none/machine-id"));
+}
+
+TEST_F(MachineTest, RandomIdsDiffer) { EXPECT_NE(RandomId(), RandomId()); }
+
+}  // namespace
+}  // namespace regatta
