@@ -1,6 +1,7 @@
 // Default and seeds of a contraction: micro-kernels ranked by a small model of
 // the core, blocks by the sizes of the caches.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "compiler/space/rules/accesses.h"
@@ -64,12 +65,15 @@ std::vector<ContractionTiling> ContractionPart::RankedKernels() const {
       }
     }
   }
+  std::vector<size_t> order(ranked.size());
+  std::iota(order.begin(), order.end(), 0);
   // Ties go to the first: the innermost index, fewer rows.
-  std::stable_sort(
-      ranked.begin(), ranked.end(),
-      [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::make_pair(ranked[a].first, a) <
+           std::make_pair(ranked[b].first, b);
+  });
   std::vector<ContractionTiling> kernels;
-  for (auto& [cycles, kernel] : ranked) kernels.push_back(kernel);
+  for (size_t i : order) kernels.push_back(ranked[i].second);
   return kernels;
 }
 

@@ -13,9 +13,9 @@ namespace {
 
 // Most summed indices whose orders are all offered.
 constexpr size_t kMaxPermutedIndices = 3;
-// Multiply-adds that a candidate may spell out; building takes about a
-// millisecond per thirty.
-constexpr int64_t kMaxCodeSize = 1536;
+// Vector operations that a candidate may spell out; building takes about a
+// millisecond per twenty of them.
+constexpr int64_t kMaxCodeSize = 768;
 // Scratch that a packed copy may take.
 constexpr int64_t kMaxPackedBytes = int64_t{1} << 30;
 

@@ -49,6 +49,7 @@ class LoopsPart : public Part {
   int RowIndex(const LoopsValues& v) const;
   // Trips of the innermost serial reduction loop, which `unroll` expands.
   int64_t InnerTrips(const LoopsValues& v) const;
+  std::vector<bool> UsefulAxes() const;
   void AddKnobs();
   void AddConstraints();
   void SetDefaults();
@@ -61,6 +62,7 @@ class LoopsPart : public Part {
   int output_index_ = -1;   // the one that is contiguous in the result
   int reduced_index_ = -1;  // the one that vectorises best
   int lanes_ = 1;           // of the target
+  bool only_axis_reduced_ = false;  // where lanes have no choice
   std::vector<Knob> knobs_;
   std::vector<std::function<void(LoopsValues&, int64_t)>> setters_;
   std::vector<Constraint> constraints_;
@@ -105,15 +107,42 @@ void LoopsPart::Add(Knob knob,
   setters_.push_back(std::move(set));
 }
 
+// What lanes may run over, as values of `over_reduced`: both unless one has
+// fewer strided accesses and enough elements.
+std::vector<bool> LoopsPart::UsefulAxes() const {
+  if (output_index_ < 0 || !Reduces()) {
+    if (output_index_ >= 0) return {false};
+    return Reduces() ? std::vector<bool>{true} : std::vector<bool>{};
+  }
+  const auto strided = [&](int index) {
+    return StridedAccesses(context_.workload, stage(), index);
+  };
+  const int output = strided(output_index_), reduced = strided(reduced_index_);
+  if (output < reduced && Extent(output_index_) >= lanes_) return {false};
+  if (reduced < output && Extent(reduced_index_) >= lanes_) return {true};
+  return {false, true};
+}
+
 void LoopsPart::AddKnobs() {
-  if (Reduces() && output_index_ >= 0) {
+  const std::vector<bool> axes = UsefulAxes();
+  if (axes.size() > 1) {
     Add(WordKnob("lanes_over", "what the lanes of a vector run over",
                  {"output", "reduced"}),
         [](LoopsValues& v, int64_t x) { v.over_reduced = x == 1; });
+  } else if (!axes.empty()) {
+    only_axis_reduced_ = axes[0];
   }
-  std::vector<int64_t> widths = {1};
-  for (int64_t w = 4; w <= lanes_; w *= 2) widths.push_back(w);
-  if (output_index_ >= 0 || Reduces()) {
+  // Scalars only where nothing else fits: they are never faster and, on large
+  // shapes, slow enough to cost a search many other trials.
+  std::vector<int64_t> widths;
+  for (int64_t w = std::min<int64_t>(4, lanes_); w <= lanes_; w *= 2) {
+    widths.push_back(w);
+  }
+  for (bool reduced : axes) {
+    const int64_t extent = Extent(reduced ? reduced_index_ : output_index_);
+    if (widths[0] > 1 && widths[0] >= 2 * extent) widths.push_back(1);
+  }
+  if (!axes.empty()) {
     Add(NumberKnob("vec", "lanes of one vector", std::move(widths)),
         [](LoopsValues& v, int64_t x) { v.vec = x; });
     Add(NumberKnob("vectors", "vectors per step", {1, 2, 4, 8}),
@@ -145,7 +174,7 @@ void LoopsPart::AddKnobs() {
 
 LoopsValues LoopsPart::Decode(const KnobValues& values) const {
   LoopsValues v;
-  v.over_reduced = output_index_ < 0 && Reduces();
+  v.over_reduced = only_axis_reduced_;
   for (size_t i = 0; i < values.size(); ++i) setters_[i](v, values[i]);
   return v;
 }

@@ -262,10 +262,12 @@ RowsPart::RowsPart(const SpaceContext& context, RowsShape shape)
 }
 
 void RowsPart::AddKnobs() {
-  std::vector<int64_t> widths = {1};
-  for (int64_t w = 4; w <= context_.target.Lanes(4); w *= 2) {
+  const int64_t lanes = context_.target.Lanes(4);
+  std::vector<int64_t> widths;
+  for (int64_t w = std::min<int64_t>(4, lanes); w <= lanes; w *= 2) {
     widths.push_back(w);
   }
+  if (widths[0] >= 2 * longest_) widths.push_back(1);
   Add(NumberKnob("vec", "lanes of one vector", std::move(widths)),
       [](RowsTiling& t, int64_t x) { t.vec = x; });
   Add(NumberKnob("vectors", "vectors per step along the row", {1, 2, 4, 8}),
