@@ -10,7 +10,7 @@ set_source_files_properties(probe/kernels.cc PROPERTIES COMPILE_OPTIONS -O3)
 
 add_library(regatta_agent_loop STATIC
   loop/admission.cc loop/agent_loop.cc loop/agent_runtime.cc
-  loop/agent_setup.cc loop/spool.cc loop/spool_record.cc
+  loop/agent_setup.cc loop/agent_work.cc loop/spool.cc loop/spool_record.cc
   loop/spool_storage.cc)
 target_compile_definitions(regatta_agent_loop PRIVATE
   REGATTA_VERSION="${PROJECT_VERSION}")

@@ -1,0 +1,185 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/device_agent/loop/agent_loop_harness.h"
+
+namespace regatta {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using AgentResultsTest = AgentLoopTest;
+
+TEST_F(AgentResultsTest, AResultIsDurableBeforeItIsSent) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a"));
+  loop_->OnResult("a", ResultOf(TestAssignment("a"), 0), true);
+  const int64_t syncs = disk_.syncs;
+  const std::vector<AgentAction> actions = loop_->Settle();
+  EXPECT_EQ(disk_.syncs, syncs + 1);
+  ASSERT_EQ(actions.size(), 1u);
+  EXPECT_THAT(disk_.durable, HasSubstr("a/0"));
+}
+
+TEST_F(AgentResultsTest, ResultsThatCameTogetherShareOneSync) {
+  ConnectWelcomed();
+  const v1::Assignment a = TestAssignment("a", 1, 30);
+  Assign(a);
+  const int64_t syncs = disk_.syncs;
+  for (int i = 0; i < 30; ++i) loop_->OnResult("a", ResultOf(a, i), i == 29);
+  Collect();
+  EXPECT_EQ(disk_.syncs, syncs + 1);
+  EXPECT_EQ(SentTrials().size(), 30u);
+}
+
+TEST_F(AgentResultsTest, SendsOldestFirstAndForgetsOnlyWhatIsAcknowledged) {
+  ConnectWelcomed();
+  const v1::Assignment a = TestAssignment("a", 1, 3);
+  Assign(a);
+  for (int i = 0; i < 3; ++i) Finish(a, i);
+  EXPECT_THAT(SentTrials(), ElementsAre("a/0", "a/1", "a/2"));
+  EXPECT_EQ(Batches()[2].batch(), 3);
+  Ack("a/1", v1::ACK_STATUS_STORED);
+  Ack("a/2", v1::ACK_STATUS_UNSPECIFIED);
+  EXPECT_EQ(spool_->count(), 2);
+  Ack("a/0", v1::ACK_STATUS_DUPLICATE);
+  Ack("a/2", v1::ACK_STATUS_REJECTED);
+  EXPECT_EQ(spool_->count(), 0);
+}
+
+TEST_F(AgentResultsTest, AReconnectSendsEverythingUnacknowledgedAgain) {
+  ConnectWelcomed();
+  const v1::Assignment a = TestAssignment("a", 1, 3);
+  Assign(a);
+  for (int i = 0; i < 3; ++i) Finish(a, i);
+  Ack("a/0", v1::ACK_STATUS_STORED);
+  loop_->OnDisconnected(absl::UnavailableError("gone"));
+  connected_ = false;
+  ConnectAtOnce();
+  Clear();
+  Receive(WelcomeMessage());
+  EXPECT_THAT(SentTrials(), ElementsAre("a/1", "a/2"));
+  EXPECT_EQ(Batches()[0].batch(), 1);
+}
+
+TEST_F(AgentResultsTest, UnacknowledgedResultsAreSentAgainInTime) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a"));
+  Finish(TestAssignment("a"), 0);
+  Clear();
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_THAT(SentTrials(), IsEmpty()) << i;
+    Pass(absl::Seconds(7));
+    AckHeartbeat({});
+  }
+  Pass(absl::Seconds(3));
+  EXPECT_THAT(SentTrials(), ElementsAre("a/0"));
+}
+
+TEST_F(AgentResultsTest, MessagesAndUnacknowledgedBytesStayUnderAMebibyte) {
+  ConnectWelcomed();
+  const v1::Assignment a = TestAssignment("a", 1, 64);
+  Assign(a);
+  for (int i = 0; i < 64; ++i) {
+    v1::TrialResult result = ResultOf(a, i);
+    result.set_detail(std::string(100'000, 'd'));
+    loop_->OnResult("a", result, i == 63);
+  }
+  Collect();
+  const auto total = [this] {
+    size_t bytes = 0;
+    for (const v1::ResultBatch& batch : Batches()) {
+      EXPECT_LE(batch.ByteSizeLong(), 1u << 20);
+      bytes += batch.ByteSizeLong();
+    }
+    return bytes;
+  };
+  EXPECT_GT(total(), 900'000u);
+  EXPECT_LE(total(), 1u << 20);
+  // Each acknowledgement makes room; all arrive, in order.
+  std::vector<std::string> all = SentTrials();
+  for (int i = 0; i < 64; ++i) {
+    Clear();
+    Ack(absl::StrCat("a/", i), v1::ACK_STATUS_STORED);
+    for (const std::string& trial : SentTrials()) all.push_back(trial);
+  }
+  ASSERT_EQ(all.size(), 64u);
+  for (int i = 0; i < 64; ++i) {
+    EXPECT_EQ(all[static_cast<size_t>(i)], absl::StrCat("a/", i));
+  }
+}
+
+TEST_F(AgentResultsTest, AResultTooLongForAMessageBecomesADeviceFault) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a"));
+  v1::TrialResult result = ResultOf(TestAssignment("a"), 0);
+  for (int i = 0; i < 300'000; ++i) {
+    result.add_blocks()->set_elapsed_ns(1'000'000);
+  }
+  loop_->OnResult("a", result, true);
+  Collect();
+  ASSERT_EQ(Batches().size(), 1u);
+  const v1::TrialResult sent = Batches()[0].results(0).result();
+  EXPECT_EQ(sent.outcome(), v1::OUTCOME_DEVICE_FAULT);
+  EXPECT_THAT(sent.detail(), HasSubstr("longer than a message"));
+  EXPECT_LE(sent.ByteSizeLong(), 1u << 20);
+}
+
+TEST_F(AgentResultsTest, AfterARestartSpooledResultsAreAnnouncedAndDelivered) {
+  ConnectWelcomed();
+  const v1::Assignment a = TestAssignment("a", 4, 1);
+  const v1::Assignment b = TestAssignment("b", 5, 2);
+  Assign(a);
+  Assign(b);
+  Finish(a, 0);
+  Finish(b, 0);  // b's second trial is running when the agent is killed
+  Restart();
+  Clear();
+  ConnectAtOnce();
+  EXPECT_EQ(Hellos()[0].spooled_results(), 2);
+  // "a" only waits for its delivery; "b" cannot go on.
+  EXPECT_THAT(HeldInHello(), ElementsAre("a"));
+  EXPECT_EQ(Hellos()[0].held(0).lease_epoch(), 4);
+  Receive(WelcomeMessage());
+  EXPECT_THAT(SentTrials(), ElementsAre("a/0", "b/0"));
+  EXPECT_THAT(stopped_, IsEmpty());
+}
+
+TEST_F(AgentResultsTest, AFullDiskSendsFromMemoryAndRefusesNewWork) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a"));
+  disk_.broken = true;
+  Finish(TestAssignment("a"), 0);
+  EXPECT_THAT(SentTrials(), ElementsAre("a/0"));
+  Assign(TestAssignment("b"));
+  EXPECT_THAT(Replies().back().reason(), HasSubstr("cannot be written"));
+  disk_.broken = false;
+  Tick();
+  Assign(TestAssignment("c"));
+  EXPECT_TRUE(Replies().back().accepted());
+}
+
+TEST_F(AgentResultsTest, ADeviceUpdateIsSentNowAndInLaterHellos) {
+  ConnectWelcomed();
+  v1::DeviceInfo device = TestHello().devices(0);
+  device.set_health("ok");
+  device.set_l1_bytes(32768);
+  Clear();
+  loop_->OnDevices({device});
+  Collect();
+  ASSERT_EQ(sent_.size(), 1u);
+  EXPECT_EQ(sent_[0].device_update().devices(0).l1_bytes(), 32768);
+  loop_->OnDisconnected(absl::UnavailableError("gone"));
+  connected_ = false;
+  ConnectAtOnce();
+  EXPECT_EQ(Hellos()[0].devices(0).health(), "ok");
+}
+
+}  // namespace
+}  // namespace regatta
