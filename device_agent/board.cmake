@@ -8,7 +8,6 @@ add_library(regatta_board_io STATIC
 target_link_libraries(regatta_board_io PUBLIC
   regatta_base protobuf::libprotobuf absl::status absl::statusor absl::strings)
 
-# The part of the sandbox that a run worker applies to itself, and the rest.
 add_library(regatta_sandbox STATIC
   sandbox/cgroup.cc sandbox/landlock.cc sandbox/sandbox.cc
   sandbox/seccomp_filter.cc)
@@ -20,7 +19,47 @@ add_executable(regatta-spawner
 target_link_libraries(regatta-spawner PRIVATE
   regatta_proto regatta_sandbox CLI11::CLI11)
 
+# Inputs, references and comparing; loads no code.
+add_library(regatta_verify STATIC
+  verify/guarded_memory.cc verify/input_data.cc verify/output_check.cc
+  verify/reference_file.cc)
+target_link_libraries(regatta_verify PUBLIC
+  regatta_module regatta_board_io absl::str_format)
+
+# No LLVM and no expressions: it must start in milliseconds.
+add_library(regatta_run STATIC
+  run/block_timer.cc run/cache_eviction.cc run/crash_report.cc
+  run/loaded_module.cc run/run_session.cc)
+target_link_libraries(regatta_run PUBLIC
+  regatta_proto regatta_verify regatta_sandbox ${CMAKE_DL_LIBS})
+add_executable(regatta-run-worker run/main.cc)
+target_link_libraries(regatta-run-worker PRIVATE regatta_run)
+
+# The board's only user of the compiler.
+add_library(regatta_build STATIC
+  build/build_server.cc build/compiler_module_source.cc
+  build/workload_facts.cc)
+target_link_libraries(regatta_build PUBLIC
+  regatta_compiler regatta_proto regatta_verify)
+add_executable(regatta-build-worker build/main.cc)
+target_link_libraries(regatta-build-worker PRIVATE regatta_build)
+
+add_library(regatta_sensors STATIC
+  sensors/frequency_sensor.cc sensors/load_sensor.cc sensors/number_file.cc
+  sensors/sensor_list.cc sensors/sensor_set.cc sensors/temperature_sensor.cc
+  sensors/throttle_sensor.cc)
+target_link_libraries(regatta_sensors PUBLIC
+  regatta_proto absl::status absl::statusor absl::strings)
+
 # The agent's side; no compiler in it.
-add_library(regatta_measure STATIC spawner/spawner_client.cc)
+add_library(regatta_measure STATIC
+  measure/batch.cc measure/board_facts.cc measure/build_client.cc
+  measure/builder.cc measure/core_locks.cc measure/device_executor.cc
+  measure/duplicate_index.cc measure/reference_store.cc measure/run_client.cc
+  measure/timing_lock.cc measure/trial_runner.cc measure/trial_timer.cc
+  measure/worker_ending.cc spawner/spawner_client.cc)
+target_compile_definitions(regatta_measure PRIVATE
+  REGATTA_VERSION="${PROJECT_VERSION}")
 target_link_libraries(regatta_measure PUBLIC
-  regatta_proto regatta_board_io regatta_base)
+  regatta_proto regatta_board_io regatta_sensors regatta_base
+  absl::str_format)

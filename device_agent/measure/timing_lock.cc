@@ -1,54 +1,60 @@
 #include "device_agent/measure/timing_lock.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "device_agent/measure/trial_runner.h"
 
 namespace regatta {
 namespace {
 
-absl::Status LockError(const char* what, const std::string& path) {
-  return absl::UnavailableError(absl::StrCat("cannot ", what,
-                                             " the timing lock ", path, ": ",
-                                             std::strerror(errno)));
-}
+constexpr int kRetryMs = 20;
+constexpr char kSystemFolder[] = "/run/lock";
+constexpr char kName[] = "/regatta-timing.lock";
 
 }  // namespace
 
-absl::StatusOr<TimingLock> TimingLock::Acquire(const std::string& path) {
-  // Reading is enough for a lock, so another user's file will do. Opened before
-  // created, because folders that everyone may write to refuse O_CREAT on a file
-  // of somebody else.
-  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  if (fd < 0 && errno == ENOENT) {
-    fd = open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-  }
-  if (fd < 0) return LockError("open", path);
-  TimingLock lock(fd);
-  while (flock(fd, LOCK_EX) != 0) {
-    if (errno != EINTR) return LockError("take", path);
-  }
-  return lock;
-}
-
-TimingLock::~TimingLock() {
-  if (fd_ >= 0) close(fd_);
-}
-
 std::string DefaultTimingLockPath() {
-  if (access("/run/lock", W_OK | X_OK) == 0) {
-    return "/run/lock/regatta-timing.lock";
+  const bool usable = access(kSystemFolder, W_OK | X_OK) == 0;
+  return absl::StrCat(usable ? kSystemFolder : "/tmp", kName);
+}
+
+TimingLock::Held::~Held() {
+  // Explicitly: the spawner may hold a copy a moment longer.
+  if (file_.valid()) flock(file_.get(), LOCK_UN);
+}
+
+absl::StatusOr<TimingLock::Held> TimingLock::Take(
+    const std::function<bool()>& cancelled) const {
+  if (path_.empty()) return Held(UniqueFd());
+  // Every user of the host must be able to take it.
+  UniqueFd file(open(path_.c_str(),
+                     O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+  if (file.valid()) {
+    fchmod(file.get(), 0666);
+  } else if (errno == EACCES) {
+    file.Reset(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   }
-  const char* folder = std::getenv("TMPDIR");
-  if (folder == nullptr || *folder == '\0') folder = "/tmp";
-  return absl::StrCat(folder, "/regatta-timing-", getuid(), ".lock");
+  if (!file.valid()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "timing lock ", path_, ": ", strerror(errno)));
+  }
+  while (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "timing lock ", path_, ": ", strerror(errno)));
+    }
+    if (cancelled()) return absl::CancelledError("stopped");
+    poll(nullptr, 0, kRetryMs);
+  }
+  return Held(std::move(file));
 }
 
 }  // namespace regatta

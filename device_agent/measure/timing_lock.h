@@ -1,40 +1,43 @@
-// One timed run at a time on cores that several processes use: the host-wide
-// timing lock, an advisory lock on a file. It is held while something is timed
-// and let go by the kernel when its holder dies.
+// One timed run at a time on a host, whichever agent or program asks: a lock on
+// a file. The kernel gives it back when its last holder is gone; a run worker's
+// spawner holds a copy for as long as the worker lives.
 //
-// Thread-safe; two holders in one process exclude each other, too.
+// Not thread-safe: one object per timing thread.
 #ifndef REGATTA_DEVICE_AGENT_MEASURE_TIMING_LOCK_H_
 #define REGATTA_DEVICE_AGENT_MEASURE_TIMING_LOCK_H_
 
+#include <functional>
 #include <string>
-#include <utility>
 
 #include "absl/status/statusor.h"
+#include "device_agent/spawner/unique_fd.h"
 
 namespace regatta {
 
 class TimingLock {
  public:
-  // Waits until the lock is free. The file is made when missing. An error names
-  // the file.
-  static absl::StatusOr<TimingLock> Acquire(const std::string& path);
+  // Held until destroyed.
+  class Held {
+   public:
+    explicit Held(UniqueFd file) : file_(std::move(file)) {}
+    Held(Held&&) = default;
+    ~Held();
+    int fd() const { return file_.get(); }
 
-  TimingLock(TimingLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  TimingLock& operator=(TimingLock&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~TimingLock();  // lets go
+   private:
+    UniqueFd file_;
+  };
+
+  // "": no lock is needed. The file is made when it is not there.
+  explicit TimingLock(std::string path) : path_(std::move(path)) {}
+
+  // Waits for it. Cancelled as soon as `cancelled` says so (asked every 20 ms);
+  // FailedPrecondition when the file cannot be opened.
+  absl::StatusOr<Held> Take(const std::function<bool()>& cancelled) const;
 
  private:
-  explicit TimingLock(int fd) : fd_(fd) {}
-  int fd_;
+  const std::string path_;
 };
-
-// Where every Regatta program of this host looks unless told otherwise:
-// /run/lock/regatta-timing.lock, or, where /run/lock cannot be written,
-// regatta-timing-UID.lock in $TMPDIR (/tmp).
-std::string DefaultTimingLockPath();
 
 }  // namespace regatta
 

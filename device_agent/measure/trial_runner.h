@@ -62,6 +62,10 @@ struct RunnerOptions {
 // (see spawner_client.h), shared by everything that starts workers.
 class SpawnerClient;
 
+// The lock file that every program of a host shares unless told otherwise, in
+// /run/lock or /tmp.
+std::string DefaultTimingLockPath();
+
 // FailedPrecondition when a required sandbox feature is missing (names it),
 // NotFound when a worker program is.
 absl::StatusOr<std::unique_ptr<TrialRunner>> CreateTrialRunner(

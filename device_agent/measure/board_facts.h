@@ -1,0 +1,20 @@
+// What is noted beside every result: this boot and this board's settings.
+#ifndef REGATTA_DEVICE_AGENT_MEASURE_BOARD_FACTS_H_
+#define REGATTA_DEVICE_AGENT_MEASURE_BOARD_FACTS_H_
+
+#include <string>
+
+#include "regatta/v1/trial.pb.h"
+
+namespace regatta {
+
+// Changes with every boot; "" when the kernel does not tell.
+std::string BootId();
+
+// Everything but the compiler's version and the sensors. `cpu`: whose governor
+// is noted; `sandbox`: features in force.
+v1::Environment BoardEnvironment(int cpu, const std::string& sandbox);
+
+}  // namespace regatta
+
+#endif  // REGATTA_DEVICE_AGENT_MEASURE_BOARD_FACTS_H_

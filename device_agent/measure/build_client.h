@@ -1,0 +1,66 @@
+// The agent's side of a build worker: started when first needed, asked one thing
+// at a time, replaced after a crash or a limit.
+//
+// Not thread-safe, except Abort: one client per build thread.
+#ifndef REGATTA_DEVICE_AGENT_MEASURE_BUILD_CLIENT_H_
+#define REGATTA_DEVICE_AGENT_MEASURE_BUILD_CLIENT_H_
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "device_agent/spawner/spawner_client.h"
+#include "device_agent/spawner/unique_fd.h"
+#include "regatta/v1/worker.pb.h"
+
+namespace regatta {
+
+struct BuildWorkerOptions {
+  std::string program;                   // path of the worker
+  std::vector<std::string> exec_prefix;  // before it
+  std::string cpu_list;
+  int64_t limit_ms = 60'000;             // of one request
+  int64_t memory_bytes = int64_t{4} << 30;
+};
+
+class BuildClient {
+ public:
+  struct Reply {
+    v1::BuildResponse response;
+    UniqueFd file;  // the serialised module, where there is one
+  };
+
+  BuildClient(BuildWorkerOptions options,
+              std::shared_ptr<SpawnerClient> spawner);
+
+  // A worker that crashes or exceeds a limit is answered as a BuildFailure, like
+  // what the worker itself reports. An error means that no worker could be
+  // started or that the answer makes no sense: the board's fault.
+  absl::StatusOr<Reply> Call(v1::BuildRequest request);
+
+  // What the worker builds for, and the class of a device with `cores` cores.
+  absl::StatusOr<v1::Description> Describe(int cores);
+
+  // From any thread: the call in progress fails soon.
+  void Abort();
+
+ private:
+  absl::Status StartWorker();
+  Reply Ended(bool timed_out);
+
+  const BuildWorkerOptions options_;
+  const std::shared_ptr<SpawnerClient> spawner_;
+  int64_t next_request_ = 1;
+  std::mutex mutex_;  // guards the pointer against Abort
+  std::unique_ptr<WorkerHandle> worker_;
+};
+
+// `program` behind `exec_prefix`, into `spawn`.
+void SetCommand(const std::vector<std::string>& exec_prefix,
+                const std::string& program, v1::Spawn* spawn);
+
+}  // namespace regatta
+
+#endif  // REGATTA_DEVICE_AGENT_MEASURE_BUILD_CLIENT_H_

@@ -1,0 +1,152 @@
+#include "device_agent/measure/builder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/digest.h"
+#include "base/status_macros.h"
+#include "device_agent/spawner/memory_file.h"
+
+namespace regatta {
+namespace {
+
+constexpr int kSamples = 1000;
+// Plain loops with wide accumulation; slower is a fault of the board.
+constexpr double kSlowestReferenceFlops = 5e7;
+constexpr int64_t kMaxReferenceMs = 10 * 60 * 1000;
+
+std::string ModuleKey(const v1::TrialSpec& spec) {
+  return absl::StrCat(spec.workload(), "\n", spec.target(), "\n",
+                      spec.policy().threads(), "\n", spec.schedule().space(),
+                      "\n", spec.schedule().space_version(), "\n",
+                      spec.schedule().text());
+}
+
+}  // namespace
+
+std::shared_ptr<const BuiltCode> ModuleCache::Find(const std::string& key) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found =
+      std::find_if(modules_.begin(), modules_.end(),
+                   [&](const auto& entry) { return entry.first == key; });
+  if (found == modules_.end()) return nullptr;
+  modules_.splice(modules_.begin(), modules_, found);
+  return found->second;
+}
+
+void ModuleCache::Insert(const std::string& key,
+                         std::shared_ptr<const BuiltCode> code) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  modules_.emplace_front(key, std::move(code));
+  if (modules_.size() > kModules) modules_.pop_back();
+}
+
+Builder::Builder(BuilderOptions options, std::shared_ptr<SpawnerClient> spawner,
+                 CoreLocks* cores, ModuleCache* modules,
+                 ReferenceStore* references, const Clock* clock)
+    : options_(std::move(options)),
+      spawner_(spawner),
+      cores_(cores),
+      modules_(modules),
+      references_(references),
+      clock_(clock),
+      client_(options_.build_worker, std::move(spawner)) {}
+
+absl::Status Builder::Describe() {
+  if (!compiler_version_.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const v1::Description description,
+                   client_.Describe(options_.cores));
+  compiler_version_ = description.compiler_version();
+  return absl::OkStatus();
+}
+
+Built Builder::Build(const v1::TrialSpec& spec) {
+  Built built;
+  const CoreLocks::Held core = cores_->Take({options_.cpu});
+  if (const absl::Status status = Describe(); !status.ok()) {
+    built.failure = {v1::OUTCOME_DEVICE_FAULT, std::string(status.message())};
+    return built;
+  }
+  BuildModule(spec, &built);
+  if (built.failure.has_value()) return built;
+  const std::string key =
+      Sha256Hex(absl::StrCat(spec.workload(), "\n", spec.target(), "\n",
+                             compiler_version_, "\n", spec.input_seed()));
+  absl::StatusOr<ReferenceStore::Reference> reference =
+      references_->Get(key, [&] { return MakeReference(spec); });
+  if (reference.ok()) {
+    built.reference = *std::move(reference);
+  } else {
+    built.failure = {v1::OUTCOME_DEVICE_FAULT,
+                     absl::StrCat("the reference of ", spec.workload(), ": ",
+                                  reference.status().message())};
+  }
+  return built;
+}
+
+void Builder::BuildModule(const v1::TrialSpec& spec, Built* built) {
+  const std::string key = ModuleKey(spec);
+  built->code = modules_->Find(key);
+  if (built->code != nullptr) return;
+  v1::BuildRequest request;
+  v1::ModuleRequest& module = *request.mutable_module();
+  module.set_workload(spec.workload());
+  module.set_target(spec.target());
+  module.set_threads(spec.policy().threads());
+  *module.mutable_schedule() = spec.schedule();
+  const SteadyTime started = clock_->Steady();
+  absl::StatusOr<BuildClient::Reply> reply = client_.Call(std::move(request));
+  built->build_ns = clock_->Steady().ns - started.ns;
+  if (!reply.ok()) {
+    built->failure = {v1::OUTCOME_DEVICE_FAULT,
+                      std::string(reply.status().message())};
+  } else if (reply->response.has_failure()) {
+    built->failure = {reply->response.failure().outcome(),
+                      reply->response.failure().detail()};
+  } else {
+    auto code = std::make_shared<BuiltCode>();
+    code->file = std::move(reply->file);
+    code->info = reply->response.module();
+    modules_->Insert(key, code);
+    built->code = std::move(code);
+  }
+}
+
+absl::StatusOr<UniqueFd> Builder::MakeReference(const v1::TrialSpec& spec) {
+  v1::BuildRequest request;
+  v1::ReferenceRequest& wanted = *request.mutable_reference();
+  wanted.set_workload(spec.workload());
+  wanted.set_target(spec.target());
+  wanted.set_input_seed(spec.input_seed());
+  wanted.set_samples(kSamples);
+  ASSIGN_OR_RETURN(const BuildClient::Reply reply,
+                   client_.Call(std::move(request)));
+  if (reply.response.has_failure()) {
+    return absl::InternalError(reply.response.failure().detail());
+  }
+  const v1::BuiltReference& reference = reply.response.reference();
+  v1::RunRequest run;
+  run.set_input_seed(spec.input_seed());
+  run.set_threads(1);
+  run.set_make_reference(true);
+  run.set_reduction_length(reference.reduction_length());
+  *run.mutable_samples() = reference.outputs();
+  RunWorkerOptions options = options_.run_worker;
+  options.wall_limit_ms = std::min(
+      kMaxReferenceMs,
+      options.wall_limit_ms + static_cast<int64_t>(1e3 * reference.flops() /
+                                                   kSlowestReferenceFlops));
+  ASSIGN_OR_RETURN(UniqueFd file, CreateMemoryFile("reference"));
+  ASSIGN_OR_RETURN(std::unique_ptr<RunClient> worker,
+                   RunClient::Start(options, spawner_, run, reply.file.get(),
+                                    file.get()));
+  worker->WaitVerified();
+  worker->End();
+  if (worker->ending().has_value()) {
+    return absl::InternalError(worker->ending()->detail);
+  }
+  return file;
+}
+
+}  // namespace regatta

@@ -1,0 +1,88 @@
+// The building half of a trial: its module and its workload's reference, from
+// caches where they were made before.
+//
+// One per build thread; not thread-safe, except Abort. The caches are shared and
+// are thread-safe.
+#ifndef REGATTA_DEVICE_AGENT_MEASURE_BUILDER_H_
+#define REGATTA_DEVICE_AGENT_MEASURE_BUILDER_H_
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/clock.h"
+#include "device_agent/measure/build_client.h"
+#include "device_agent/measure/core_locks.h"
+#include "device_agent/measure/reference_store.h"
+#include "device_agent/measure/run_client.h"
+#include "device_agent/measure/worker_ending.h"
+
+namespace regatta {
+
+// A built module and what a board must know to judge it.
+struct BuiltCode {
+  UniqueFd file;  // the serialised module, sealed
+  v1::BuiltModule info;
+};
+
+// Recently built modules: finalists are measured several times.
+class ModuleCache {
+ public:
+  static constexpr size_t kModules = 128;
+  std::shared_ptr<const BuiltCode> Find(const std::string& key);
+  void Insert(const std::string& key, std::shared_ptr<const BuiltCode> code);
+
+ private:
+  std::mutex mutex_;
+  std::list<std::pair<std::string, std::shared_ptr<const BuiltCode>>> modules_;
+};
+
+// Everything that a run worker needs for one trial, or why there is none.
+struct Built {
+  std::shared_ptr<const BuiltCode> code;
+  ReferenceStore::Reference reference;
+  std::optional<Ending> failure;
+  int64_t build_ns = 0;  // spent now, references not counted; 0: from the cache
+};
+
+struct BuilderOptions {
+  BuildWorkerOptions build_worker;
+  RunWorkerOptions run_worker;  // makes references, on this builder's core
+  int cores = 1;                // of the device
+  int cpu = 0;                  // where it builds; taken during each build
+};
+
+class Builder {
+ public:
+  // REQUIRES: the locks, the caches and the clock outlive it.
+  Builder(BuilderOptions options, std::shared_ptr<SpawnerClient> spawner,
+          CoreLocks* cores, ModuleCache* modules, ReferenceStore* references,
+          const Clock* clock);
+
+  Built Build(const v1::TrialSpec& spec);
+  // Of the build worker; "" before the first build.
+  std::string compiler_version() const { return compiler_version_; }
+  void Abort() { client_.Abort(); }
+
+ private:
+  absl::Status Describe();
+  // Sets `built->code` or `built->failure`.
+  void BuildModule(const v1::TrialSpec& spec, Built* built);
+  absl::StatusOr<UniqueFd> MakeReference(const v1::TrialSpec& spec);
+
+  const BuilderOptions options_;
+  const std::shared_ptr<SpawnerClient> spawner_;
+  CoreLocks* const cores_;
+  ModuleCache* const modules_;
+  ReferenceStore* const references_;
+  const Clock* const clock_;
+  BuildClient client_;
+  std::string compiler_version_;
+};
+
+}  // namespace regatta
+
+#endif  // REGATTA_DEVICE_AGENT_MEASURE_BUILDER_H_

@@ -1,0 +1,213 @@
+#include "device_agent/measure/device_executor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "device_agent/measure/board_facts.h"
+
+namespace regatta {
+
+DeviceExecutor::DeviceExecutor(v1::DeviceInfo device, CorePlan plan,
+                               std::vector<BuilderOptions> builders,
+                               TrialTimerOptions timer, ExecutorShared shared,
+                               std::shared_ptr<SpawnerClient> spawner)
+    : device_(std::move(device)),
+      shared_(std::move(shared)),
+      boot_id_(BootId()),
+      environment_(BoardEnvironment(plan.cpus.back(), spawner->SandboxText())),
+      timer_(std::move(timer), plan, spawner, shared_.cores, shared_.clock) {
+  for (const std::string& absent : timer_.absent_sensors()) {
+    LOG(kInfo) << "device " << device_.device_id() << " has no sensor "
+               << absent;
+  }
+  for (BuilderOptions& options : builders) {
+    builders_.push_back(std::make_unique<Builder>(
+        std::move(options), spawner, shared_.cores, shared_.modules,
+        shared_.references, shared_.clock));
+  }
+  for (const std::unique_ptr<Builder>& builder : builders_) {
+    threads_.emplace_back(&DeviceExecutor::BuildLoop, this, builder.get());
+  }
+  threads_.emplace_back(&DeviceExecutor::TimeLoop, this);
+}
+
+DeviceExecutor::~DeviceExecutor() {
+  std::deque<std::shared_ptr<Batch>> batches;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ending_ = true;
+    batches.swap(batches_);
+    changed_.notify_all();
+  }
+  for (const std::shared_ptr<Batch>& batch : batches) batch->Stop();
+  for (const std::unique_ptr<Builder>& builder : builders_) builder->Abort();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void DeviceExecutor::Add(std::shared_ptr<Batch> batch) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (size_t i = 0; i < batch->trials().size(); ++i) {
+    batch->trials()[i].result = NewResult(*batch, i);
+  }
+  batches_.push_back(std::move(batch));
+  changed_.notify_all();
+}
+
+void DeviceExecutor::Remove(const std::shared_ptr<Batch>& batch) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = std::find(batches_.begin(), batches_.end(), batch);
+  if (found != batches_.end()) batches_.erase(found);
+  changed_.notify_all();
+}
+
+v1::TrialResult DeviceExecutor::NewResult(const Batch& batch,
+                                          size_t index) const {
+  v1::TrialResult result;
+  const v1::Assignment& assignment = batch.assignment();
+  *result.mutable_spec() = assignment.trials(static_cast<int>(index));
+  *result.mutable_environment() = environment_;
+  result.set_device_id(device_.device_id());
+  result.set_device_class(device_.device_class());
+  result.set_boot_id(boot_id_);
+  result.set_attempt(assignment.attempt());
+  result.set_lease_epoch(assignment.lease_epoch());
+  result.set_provenance("agent");
+  return result;
+}
+
+bool DeviceExecutor::MayStart(const Batch& batch) const {
+  return !batch.Stopped() && shared_.may_start(batch.id());
+}
+
+bool DeviceExecutor::FindToBuild(Place* place) {
+  int ahead = 0;
+  for (const std::shared_ptr<Batch>& batch : batches_) {
+    // Interleaved trials wait for one another, so the bound may not split them.
+    bool bounded = !batch->interleaved();
+    for (size_t i = 0; i < batch->trials().size(); ++i) {
+      const Batch::State state = batch->trials()[i].state;
+      if (state == Batch::State::kBuilding || state == Batch::State::kBuilt) {
+        ++ahead;
+      } else if (state == Batch::State::kWaiting) {
+        if (bounded && ahead >= kBuildAhead) return false;
+        if (!MayStart(*batch)) break;
+        *place = {batch, i};
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+std::shared_ptr<Batch> DeviceExecutor::FindToTime(
+    std::vector<size_t>* indices) {
+  for (const std::shared_ptr<Batch>& batch : batches_) {
+    std::vector<size_t> built;
+    bool all_built = true;
+    for (size_t i = 0; i < batch->trials().size(); ++i) {
+      const Batch::State state = batch->trials()[i].state;
+      if (state == Batch::State::kBuilt) built.push_back(i);
+      all_built &= state == Batch::State::kBuilt || state == Batch::State::kDone;
+    }
+    if (built.empty() || (batch->interleaved() && !all_built)) continue;
+    if (!MayStart(*batch)) continue;
+    if (!batch->interleaved()) built.resize(1);
+    *indices = std::move(built);
+    return batch;
+  }
+  return nullptr;
+}
+
+DeviceExecutor::Place DeviceExecutor::TakeToBuild() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  Place place;
+  changed_.wait(lock, [&] { return ending_ || FindToBuild(&place); });
+  if (ending_) return {};
+  place.batch->trials()[place.index].state = Batch::State::kBuilding;
+  return place;
+}
+
+std::shared_ptr<Batch> DeviceExecutor::TakeToTime(
+    std::vector<size_t>* indices) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  std::shared_ptr<Batch> batch;
+  changed_.wait(lock, [&] {
+    if (ending_) return true;
+    batch = FindToTime(indices);
+    return batch != nullptr;
+  });
+  if (ending_) return nullptr;
+  for (size_t i : *indices) batch->trials()[i].state = Batch::State::kTiming;
+  // There may be room to build ahead again.
+  changed_.notify_all();
+  return batch;
+}
+
+void DeviceExecutor::BuildLoop(Builder* builder) {
+  for (Place place = TakeToBuild(); place.batch != nullptr;
+       place = TakeToBuild()) {
+    Batch::Trial& trial = place.batch->trials()[place.index];
+    const v1::TrialSpec& spec =
+        place.batch->assignment().trials(static_cast<int>(place.index));
+    trial.built = builder->Build(spec);
+    place.batch->Tick();
+    v1::TrialResult& result = trial.result;
+    result.mutable_environment()->set_compiler_version(
+        builder->compiler_version());
+    result.mutable_phases()->set_build_ns(trial.built.build_ns);
+    if (trial.built.code != nullptr) {
+      result.set_binary_hash(trial.built.code->info.binary_hash());
+    }
+    if (trial.built.failure.has_value()) {
+      result.set_outcome(trial.built.failure->outcome);
+      result.set_detail(trial.built.failure->detail);
+      Finish(place.batch, place.index);
+      continue;
+    }
+    std::lock_guard<std::mutex> lock(mutex_);
+    trial.built_at = shared_.clock->Steady();
+    trial.state = Batch::State::kBuilt;
+    changed_.notify_all();
+  }
+}
+
+void DeviceExecutor::TimeLoop() {
+  std::vector<size_t> indices;
+  for (std::shared_ptr<Batch> batch = TakeToTime(&indices); batch != nullptr;
+       batch = TakeToTime(&indices)) {
+    std::vector<ReadyTrial> ready;
+    for (size_t i : indices) {
+      Batch::Trial& trial = batch->trials()[i];
+      const absl::Duration waited = shared_.clock->Steady() - trial.built_at;
+      trial.result.mutable_phases()->set_wait_ns(
+          absl::ToInt64Nanoseconds(waited));
+      ready.push_back({&batch->assignment().trials(static_cast<int>(i)),
+                       &trial.built, &trial.result});
+    }
+    if (batch->interleaved()) {
+      timer_.TimeInterleaved(ready, *batch);
+    } else {
+      timer_.TimeAlone(ready[0], *batch);
+    }
+    for (size_t i : indices) Finish(batch, i);
+  }
+}
+
+void DeviceExecutor::Finish(const std::shared_ptr<Batch>& batch, size_t index) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    Batch::Trial& trial = batch->trials()[index];
+    trial.state = Batch::State::kDone;
+    trial.built = Built();  // gives its memory files back
+    const bool all_done = std::all_of(
+        batch->trials().begin(), batch->trials().end(),
+        [](const Batch::Trial& t) { return t.state == Batch::State::kDone; });
+    const auto found = std::find(batches_.begin(), batches_.end(), batch);
+    if (all_done && found != batches_.end()) batches_.erase(found);
+    changed_.notify_all();
+  }
+  batch->Deliver(index);
+}
+
+}  // namespace regatta

@@ -1,0 +1,84 @@
+// One device's work: threads that build ahead, one thread that times.
+//
+// Thread-safe.
+#ifndef REGATTA_DEVICE_AGENT_MEASURE_DEVICE_EXECUTOR_H_
+#define REGATTA_DEVICE_AGENT_MEASURE_DEVICE_EXECUTOR_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "device_agent/measure/batch.h"
+#include "device_agent/measure/builder.h"
+#include "device_agent/measure/trial_timer.h"
+
+namespace regatta {
+
+// Shared by all devices of a runner; outlives them.
+struct ExecutorShared {
+  std::function<bool(const std::string&)> may_start;  // never empty
+  CoreLocks* cores = nullptr;
+  ModuleCache* modules = nullptr;
+  ReferenceStore* references = nullptr;
+  const Clock* clock = nullptr;
+};
+
+class DeviceExecutor {
+ public:
+  // Built trials that may wait for the device.
+  static constexpr int kBuildAhead = 8;
+
+  DeviceExecutor(v1::DeviceInfo device, CorePlan plan,
+                 std::vector<BuilderOptions> builders,
+                 TrialTimerOptions timer, ExecutorShared shared,
+                 std::shared_ptr<SpawnerClient> spawner);
+  // Drops everything.
+  ~DeviceExecutor();
+
+  void Add(std::shared_ptr<Batch> batch);
+  // The batch is stopped already; forgets it.
+  void Remove(const std::shared_ptr<Batch>& batch);
+
+ private:
+  // A trial of a batch.
+  struct Place {
+    std::shared_ptr<Batch> batch;
+    size_t index = 0;
+  };
+
+  void BuildLoop(Builder* builder);
+  void TimeLoop();
+  // Waits for work; no batch when the executor ends.
+  Place TakeToBuild();
+  std::shared_ptr<Batch> TakeToTime(std::vector<size_t>* indices);
+  // The next trial of this kind, or none; with mutex_ held. Leaves out batches
+  // that may start nothing any more.
+  bool FindToBuild(Place* place);
+  std::shared_ptr<Batch> FindToTime(std::vector<size_t>* indices);
+  bool MayStart(const Batch& batch) const;
+  void Finish(const std::shared_ptr<Batch>& batch, size_t index);
+  v1::TrialResult NewResult(const Batch& batch, size_t index) const;
+
+  const v1::DeviceInfo device_;
+  const ExecutorShared shared_;
+  const std::string boot_id_;
+  const v1::Environment environment_;
+  TrialTimer timer_;
+  std::vector<std::unique_ptr<Builder>> builders_;
+
+  std::mutex mutex_;  // guards what follows, and the states of all trials
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<Batch>> batches_;  // oldest first
+  bool ending_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace regatta
+
+#endif  // REGATTA_DEVICE_AGENT_MEASURE_DEVICE_EXECUTOR_H_

@@ -1,0 +1,117 @@
+#include "device_agent/measure/run_client.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "device_agent/measure/build_client.h"
+
+namespace regatta {
+namespace {
+
+constexpr int kRunTasks = 64;
+// Beyond the wall limit that the spawner enforces, in case the spawner is stuck.
+constexpr int64_t kBackstopMs = 10'000;
+constexpr absl::Duration kEndLimit = absl::Seconds(5);
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RunClient>> RunClient::Start(
+    RunWorkerOptions options, std::shared_ptr<SpawnerClient> spawner,
+    const v1::RunRequest& request, int module, int reference) {
+  v1::Spawn spawn;
+  SetCommand(options.exec_prefix, options.program, &spawn);
+  spawn.set_role("run");
+  spawn.set_cpu_list(options.cpu_list);
+  spawn.set_wall_limit_ms(options.wall_limit_ms);
+  spawn.set_memory_limit_bytes(options.memory_bytes);
+  spawn.set_max_tasks(kRunTasks);
+  ASSIGN_OR_RETURN(std::unique_ptr<WorkerHandle> worker,
+                   spawner->Spawn(spawn, options.held));
+  // A worker that is already gone shows when its answer is waited for.
+  worker->channel().Send(request, {module, reference}).IgnoreError();
+  return std::unique_ptr<RunClient>(
+      new RunClient(std::move(options), std::move(worker)));
+}
+
+std::optional<v1::RunResponse> RunClient::Wait(
+    v1::RunResponse::ResponseCase wanted) {
+  if (ending_.has_value()) return std::nullopt;
+  absl::StatusOr<v1::RunResponse> response =
+      worker_->channel().ReceiveMessage<v1::RunResponse>(
+          nullptr, static_cast<int>(options_.wall_limit_ms + kBackstopMs));
+  if (response.ok() && response->response_case() == wanted) {
+    return *std::move(response);
+  }
+  if (response.ok() && response->has_failure()) {
+    ending_ = {response->failure().outcome(), response->failure().detail()};
+  } else if (response.ok() || !absl::IsOutOfRange(response.status())) {
+    // Its memory may be the candidate's work by now.
+    worker_->Kill();
+    ending_ = {v1::OUTCOME_CRASHED,
+               absl::StrCat("the run worker gave no sensible answer ", stage_)};
+  } else {
+    Judge();
+  }
+  return std::nullopt;
+}
+
+void RunClient::Judge() {
+  ended_ = true;
+  const absl::StatusOr<v1::Exited> exited = worker_->WaitExited(kEndLimit);
+  ending_ = exited.ok()
+                ? JudgeRunWorker(*exited, stage_, options_.wall_limit_ms,
+                                 options_.memory_bytes)
+                : Ending{v1::OUTCOME_DEVICE_FAULT,
+                         std::string(exited.status().message())};
+}
+
+std::optional<v1::Verified> RunClient::WaitVerified() {
+  auto response = Wait(v1::RunResponse::kVerified);
+  if (!response.has_value()) return std::nullopt;
+  stage_ = "while being timed";
+  return response->verified();
+}
+
+std::optional<v1::Timed> RunClient::WaitTimed() {
+  auto response = Wait(v1::RunResponse::kTimed);
+  if (!response.has_value()) return std::nullopt;
+  return response->timed();
+}
+
+std::optional<v1::Block> RunClient::TimeBlock() {
+  // A worker that is gone shows in the wait.
+  worker_->channel().Send(v1::TimeBlock()).IgnoreError();
+  auto response = Wait(v1::RunResponse::kBlock);
+  if (!response.has_value()) return std::nullopt;
+  return response->block();
+}
+
+std::optional<v1::Timed> RunClient::FinishInterleaved() {
+  v1::TimeBlock last;
+  last.set_finish(true);
+  worker_->channel().Send(last).IgnoreError();
+  return WaitTimed();
+}
+
+void RunClient::End() {
+  if (ended_) return;
+  ended_ = true;
+  absl::StatusOr<v1::Exited> exited = worker_->WaitExited(kEndLimit);
+  if (!exited.ok()) {
+    worker_->Kill();
+    exited = worker_->WaitExited(kEndLimit);
+  }
+  const bool gone = exited.ok() && !exited->leftovers();
+  if (!gone) {
+    ending_ = {v1::OUTCOME_DEVICE_FAULT,
+               "something of the run worker outlived being killed"};
+  } else if (!ending_.has_value() && exited->code() != 0) {
+    // All answers were given, so this is no word about the candidate's speed,
+    // but code that breaks its process at exit is broken.
+    ending_ = JudgeRunWorker(*exited, "after its last answer",
+                             options_.wall_limit_ms, options_.memory_bytes);
+  }
+}
+
+}  // namespace regatta

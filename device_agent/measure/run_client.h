@@ -1,0 +1,71 @@
+// The agent's side of one run worker: starts it, hands it the request, follows
+// its answers and judges its end.
+//
+// Not thread-safe, except Kill.
+#ifndef REGATTA_DEVICE_AGENT_MEASURE_RUN_CLIENT_H_
+#define REGATTA_DEVICE_AGENT_MEASURE_RUN_CLIENT_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "device_agent/measure/worker_ending.h"
+#include "device_agent/spawner/spawner_client.h"
+#include "regatta/v1/worker.pb.h"
+
+namespace regatta {
+
+struct RunWorkerOptions {
+  std::string program;
+  std::vector<std::string> exec_prefix;
+  std::string cpu_list;
+  int64_t wall_limit_ms = 0;
+  int64_t memory_bytes = 0;
+  int held = -1;  // kept open until the worker is gone (the timing lock)
+};
+
+class RunClient {
+ public:
+  // The worker has the request. `module` and `reference` are memory files (see
+  // RunRequest). An error is the board's fault.
+  static absl::StatusOr<std::unique_ptr<RunClient>> Start(
+      RunWorkerOptions options, std::shared_ptr<SpawnerClient> spawner,
+      const v1::RunRequest& request, int module, int reference);
+
+  // The next answer; absent when the trial is over, with the reason in ending().
+  std::optional<v1::Verified> WaitVerified();
+  std::optional<v1::Timed> WaitTimed();
+  std::optional<v1::Block> TimeBlock();
+  std::optional<v1::Timed> FinishInterleaved();
+
+  // Waits until the worker and all that it started are gone. A worker that has
+  // answered everything ends by itself. Sets ending() when something is left or
+  // it ended badly and nothing was wrong before.
+  void End();
+
+  // What went wrong; absent while nothing has.
+  const std::optional<Ending>& ending() const { return ending_; }
+  // From any thread.
+  void Kill() { worker_->Kill(); }
+
+ private:
+  RunClient(RunWorkerOptions options, std::unique_ptr<WorkerHandle> worker)
+      : options_(std::move(options)), worker_(std::move(worker)) {}
+
+  // The next answer if it is of `wanted`; otherwise judges.
+  std::optional<v1::RunResponse> Wait(v1::RunResponse::ResponseCase wanted);
+  // The worker is gone or talks nonsense: find out why.
+  void Judge();
+
+  const RunWorkerOptions options_;
+  const std::unique_ptr<WorkerHandle> worker_;
+  std::string stage_ = "in the first call";
+  std::optional<Ending> ending_;
+  bool ended_ = false;
+};
+
+}  // namespace regatta
+
+#endif  // REGATTA_DEVICE_AGENT_MEASURE_RUN_CLIENT_H_

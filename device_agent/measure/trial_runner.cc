@@ -1,0 +1,191 @@
+#include "device_agent/measure/trial_runner.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "device_agent/measure/device_executor.h"
+#include "device_agent/spawner/cpu_list.h"
+
+namespace regatta {
+namespace {
+
+// Processors that this process may use.
+std::vector<int> AllowedCpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return {0};
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+class LocalTrialRunner : public TrialRunner {
+ public:
+  LocalTrialRunner(ResultCallback on_result, ExecutorShared shared,
+                   std::string references, std::vector<int> cpus)
+      : on_result_(std::move(on_result)),
+        cores_(cpus),
+        references_(std::move(references)),
+        shared_(std::move(shared)) {
+    shared_.cores = &cores_;
+    shared_.modules = &modules_;
+    shared_.references = &references_;
+    shared_.clock = &RealClock();
+  }
+
+  // Once per device, before the first Start.
+  void AddDevice(const v1::DeviceInfo& device, CorePlan plan,
+                 std::vector<BuilderOptions> builders, TrialTimerOptions timer,
+                 std::shared_ptr<SpawnerClient> spawner) {
+    devices_[device.device_id()] = std::make_unique<DeviceExecutor>(
+        device, std::move(plan), std::move(builders), std::move(timer), shared_,
+        std::move(spawner));
+  }
+
+  void Start(v1::Assignment assignment) override {
+    const auto device = devices_.find(assignment.device_id());
+    CHECK(device != devices_.end())
+        << "assignment " << assignment.assignment_id() << " for device "
+        << assignment.device_id();
+    DeviceExecutor* executor = device->second.get();
+    auto batch =
+        std::make_shared<Batch>(std::move(assignment), on_result_, &ticks_);
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      // What was finished is only looked for here and in Stop.
+      std::erase_if(batches_, [](const auto& entry) {
+        return entry.second.batch.expired();
+      });
+      batches_[batch->id()] = {batch, executor};
+    }
+    executor->Add(std::move(batch));
+  }
+
+  void Stop(const std::string& assignment_id) override {
+    std::shared_ptr<Batch> batch;
+    DeviceExecutor* executor = nullptr;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      const auto found = batches_.find(assignment_id);
+      if (found == batches_.end()) return;
+      batch = found->second.batch.lock();
+      executor = found->second.executor;
+      batches_.erase(found);
+    }
+    if (batch == nullptr) return;
+    batch->Stop();
+    executor->Remove(batch);
+  }
+
+  int64_t WorkTicks() const override { return ticks_.load(); }
+
+ private:
+  struct Running {
+    std::weak_ptr<Batch> batch;
+    DeviceExecutor* executor;
+  };
+
+  const ResultCallback on_result_;
+  CoreLocks cores_;
+  ModuleCache modules_;
+  ReferenceStore references_;
+  ExecutorShared shared_;
+  std::atomic<int64_t> ticks_ = 0;
+  std::mutex mutex_;
+  std::map<std::string, Running> batches_;
+  // Last, so that its threads end before what they use.
+  std::map<std::string, std::unique_ptr<DeviceExecutor>> devices_;
+};
+
+absl::StatusOr<std::string> WorkerProgram(const std::string& folder,
+                                          const std::string& name) {
+  const std::string path = absl::StrCat(folder, "/", name);
+  if (access(path.c_str(), X_OK) != 0) {
+    return absl::NotFoundError(
+        absl::StrCat("worker program ", path, " is not there"));
+  }
+  return path;
+}
+
+absl::StatusOr<CorePlan> PlanOf(const v1::DeviceInfo& device) {
+  absl::StatusOr<std::vector<int>> cpus = ParseCpuList(device.cpu_list());
+  if (!cpus.ok()) {
+    return Annotate(cpus.status(), "device " + device.device_id());
+  }
+  return CorePlan(cpus->empty() ? AllowedCpus() : *std::move(cpus));
+}
+
+int64_t MemoryLimit(int64_t wanted) {
+  const int64_t machine =
+      static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  return std::min(wanted, machine / 2);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TrialRunner>> CreateTrialRunner(
+    RunnerOptions options, std::shared_ptr<SpawnerClient> spawner,
+    TrialRunner::ResultCallback on_result) {
+  RETURN_IF_ERROR(spawner->Require(options.required_sandbox));
+  BuildWorkerOptions build;
+  RunWorkerOptions run;
+  ASSIGN_OR_RETURN(build.program,
+                   WorkerProgram(options.worker_dir, options.build_worker));
+  ASSIGN_OR_RETURN(run.program,
+                   WorkerProgram(options.worker_dir, "regatta-run-worker"));
+  build.exec_prefix = run.exec_prefix = options.exec_prefix;
+  build.limit_ms = options.build_limit_ms;
+  build.memory_bytes = MemoryLimit(build.memory_bytes);
+  run.memory_bytes = MemoryLimit(options.run_memory_bytes);
+  run.wall_limit_ms = options.run_limit_ms;
+
+  std::vector<std::pair<v1::DeviceInfo, CorePlan>> devices;
+  std::set<int> cpus;
+  for (const v1::DeviceInfo& device : options.devices) {
+    ASSIGN_OR_RETURN(CorePlan plan, PlanOf(device));
+    cpus.insert(plan.cpus.begin(), plan.cpus.end());
+    devices.emplace_back(device, std::move(plan));
+  }
+  ExecutorShared shared;
+  shared.may_start = options.may_start != nullptr
+                         ? options.may_start
+                         : [](const std::string&) { return true; };
+  auto runner = std::make_unique<LocalTrialRunner>(
+      std::move(on_result), std::move(shared),
+      options.state_dir.empty() ? "" : options.state_dir + "/references",
+      std::vector<int>(cpus.begin(), cpus.end()));
+  for (auto& [device, plan] : devices) {
+    std::vector<BuilderOptions> builders;
+    for (int i = 0; i < plan.builders(); ++i) {
+      BuilderOptions& builder = builders.emplace_back();
+      builder.cores = static_cast<int>(plan.cpus.size());
+      builder.cpu = plan.BuildCpu(i);
+      builder.build_worker = build;
+      builder.run_worker = run;
+      builder.build_worker.cpu_list = builder.run_worker.cpu_list =
+          FormatCpuList({plan.BuildCpu(i)});
+    }
+    TrialTimerOptions timer;
+    timer.device = device;
+    timer.run_worker = run;
+    timer.run_limit_ms = options.run_limit_ms;
+    timer.timing_lock_path = options.timing_lock_path;
+    runner->AddDevice(device, plan, std::move(builders), std::move(timer),
+                      spawner);
+  }
+  return runner;
+}
+
+}  // namespace regatta

@@ -1,0 +1,292 @@
+#include "device_agent/measure/trial_timer.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/random.h"
+#include "base/robust_stats.h"
+#include "base/status_macros.h"
+#include "device_agent/spawner/cpu_list.h"
+#include "proto/outcome_names.h"
+
+namespace regatta {
+namespace {
+
+constexpr int64_t kShortestLimitMs = 2'000;
+constexpr int64_t kLongestLimitMs = 60'000;
+// Start, load, verify, and what screening takes whatever the kernel.
+constexpr int64_t kFixedMs = 2'000;
+// Calls of one screening besides the timed 50 ms: verifying, warm-up, blocks.
+constexpr int64_t kSingleCalls = 8;
+constexpr int64_t kSlack = 10;
+// A default has no incumbent; it runs at least at this speed.
+constexpr double kSlowestFlops = 2e8;
+constexpr int64_t kInterleaveLimitMs = 120'000;
+constexpr double kPlausible = 1.5;
+constexpr int64_t kDefaultLastCacheBytes = 32 << 20;
+constexpr int64_t kMaxEvictBytes = int64_t{512} << 20;
+
+void Settle(v1::Outcome outcome, const std::string& detail,
+            v1::TrialResult* result) {
+  result->set_outcome(outcome);
+  result->set_detail(detail);
+}
+
+void SettleError(const absl::Status& status, v1::TrialResult* result) {
+  Settle(absl::IsCancelled(status) ? v1::OUTCOME_CANCELLED
+                                   : v1::OUTCOME_DEVICE_FAULT,
+         std::string(status.message()), result);
+}
+
+void NoteVerified(const v1::Verified& verified, v1::TrialResult* result) {
+  result->set_max_error(verified.max_error());
+  result->mutable_phases()->set_verify_ns(verified.verify_ns());
+}
+
+void NoteTimed(const v1::Timed& timed, v1::TrialResult* result) {
+  result->set_abandoned(timed.abandoned());
+  result->set_timed_start_boot_ns(timed.start_boot_ns());
+  result->set_timed_end_boot_ns(timed.end_boot_ns());
+  result->mutable_phases()->set_time_ns(timed.timing_ns());
+}
+
+int Threads(const v1::TrialSpec& spec) {
+  return std::max(1, spec.policy().threads());
+}
+
+}  // namespace
+
+TrialTimer::TrialTimer(TrialTimerOptions options, CorePlan plan,
+                       std::shared_ptr<SpawnerClient> spawner, CoreLocks* cores,
+                       const Clock* clock)
+    : options_(std::move(options)),
+      plan_(std::move(plan)),
+      spawner_(std::move(spawner)),
+      cores_(cores),
+      clock_(clock),
+      lock_(options_.timing_lock_path),
+      sensors_(SensorContext{"", plan_.cpus}) {}
+
+absl::StatusOr<TrialTimer::Slot> TrialTimer::TakeSlot(
+    int threads, const RunControl& control) {
+  CoreLocks::Held cores = cores_->Take(plan_.TimingCpus(threads));
+  ASSIGN_OR_RETURN(TimingLock::Held lock,
+                   lock_.Take([&] { return control.Stopped(); }));
+  if (control.Stopped()) return absl::CancelledError("stopped");
+  return Slot{std::move(cores), std::move(lock)};
+}
+
+absl::StatusOr<std::unique_ptr<RunClient>> TrialTimer::StartWorker(
+    const ReadyTrial& trial, const Slot& slot, bool interleave,
+    int64_t wall_limit_ms) {
+  const v1::TrialSpec& spec = *trial.spec;
+  v1::RunRequest request;
+  request.set_input_seed(spec.input_seed());
+  request.set_cache(spec.policy().cache());
+  request.set_threads(Threads(spec));
+  request.set_reduction_length(trial.built->code->info.reduction_length());
+  request.set_incumbent_ns(spec.incumbent_ns());
+  request.set_interleave(interleave);
+  if (spec.policy().cache() == v1::CACHE_STATE_COLD) {
+    const int64_t last_cache = options_.device.l3_bytes() > 0
+                                   ? options_.device.l3_bytes()
+                                   : kDefaultLastCacheBytes;
+    request.set_evict_bytes(std::min(2 * last_cache, kMaxEvictBytes));
+  }
+  RunWorkerOptions options = options_.run_worker;
+  options.cpu_list = FormatCpuList(plan_.TimingCpus(Threads(spec)));
+  options.wall_limit_ms = wall_limit_ms;
+  options.held = slot.lock.fd();
+  return RunClient::Start(std::move(options), spawner_, request,
+                          trial.built->code->file.get(),
+                          trial.built->reference->get());
+}
+
+int64_t TrialTimer::ScreeningLimitMs(const ReadyTrial& trial) const {
+  const int64_t incumbent_ns = trial.spec->incumbent_ns();
+  if (incumbent_ns > 0) {
+    return std::clamp(kFixedMs + kSlack * kSingleCalls * incumbent_ns / 1'000'000,
+                      kShortestLimitMs, kLongestLimitMs);
+  }
+  const double flops = trial.built->code->info.flops();
+  return std::clamp(
+      options_.run_limit_ms +
+          static_cast<int64_t>(1e3 * kSingleCalls * flops / kSlowestFlops),
+      kShortestLimitMs, std::max(kLongestLimitMs, options_.run_limit_ms));
+}
+
+bool TrialTimer::SettledBefore(const ReadyTrial& trial) {
+  const v1::TrialSpec& spec = *trial.spec;
+  if (Threads(spec) > static_cast<int>(plan_.cpus.size())) {
+    Settle(v1::OUTCOME_REFUSED,
+           absl::StrCat("threads: ", Threads(spec), " of ", plan_.cpus.size(),
+                        " cores of device ", options_.device.device_id()),
+           trial.result);
+    return true;
+  }
+  const std::optional<std::string> earlier = duplicates_.EarlierTrial(
+      spec, trial.built->code->info.binary_hash());
+  if (!earlier.has_value()) return false;
+  Settle(v1::OUTCOME_DUPLICATE_BINARY,
+         absl::StrCat("same code as trial ", *earlier), trial.result);
+  return true;
+}
+
+void TrialTimer::TimeAlone(const ReadyTrial& trial, RunControl& control) {
+  if (SettledBefore(trial)) return;
+  absl::StatusOr<Slot> slot = TakeSlot(Threads(*trial.spec), control);
+  if (!slot.ok()) return SettleError(slot.status(), trial.result);
+  sensors_.Before();
+  absl::StatusOr<std::unique_ptr<RunClient>> started = StartWorker(
+      trial, *slot, /*interleave=*/false, ScreeningLimitMs(trial));
+  if (!started.ok()) return SettleError(started.status(), trial.result);
+  RunClient& worker = **started;
+  control.Register(&worker);
+  if (const auto verified = worker.WaitVerified()) {
+    control.Tick();
+    NoteVerified(*verified, trial.result);
+    if (const auto timed = worker.WaitTimed()) {
+      NoteTimed(*timed, trial.result);
+      *trial.result->mutable_blocks() = timed->blocks();
+    }
+  }
+  worker.End();
+  control.Unregister(&worker);
+  AddReadings(sensors_.After(), trial.result);
+  Conclude(trial, worker);
+}
+
+void TrialTimer::TimeInterleaved(const std::vector<ReadyTrial>& all,
+                                 RunControl& control) {
+  std::vector<ReadyTrial> trials;
+  int threads = 1;
+  for (const ReadyTrial& trial : all) {
+    if (SettledBefore(trial)) continue;
+    trials.push_back(trial);
+    threads = std::max(threads, Threads(*trial.spec));
+  }
+  if (trials.empty()) return;
+  absl::StatusOr<Slot> slot = TakeSlot(threads, control);
+  if (!slot.ok()) {
+    for (const ReadyTrial& trial : trials) {
+      SettleError(slot.status(), trial.result);
+    }
+    return;
+  }
+  sensors_.Before();
+  std::vector<ReadyTrial> running;
+  std::vector<std::unique_ptr<RunClient>> workers;
+  for (const ReadyTrial& trial : trials) {
+    absl::StatusOr<std::unique_ptr<RunClient>> started =
+        StartWorker(trial, *slot, /*interleave=*/true,
+                    ScreeningLimitMs(trial) + kInterleaveLimitMs);
+    if (!started.ok()) {
+      SettleError(started.status(), trial.result);
+      continue;
+    }
+    running.push_back(trial);
+    workers.push_back(*std::move(started));
+    control.Register(workers.back().get());
+    if (const auto verified = workers.back()->WaitVerified()) {
+      NoteVerified(*verified, trial.result);
+    }
+    control.Tick();
+  }
+  RunRounds(running, workers, control);
+  for (size_t i = 0; i < running.size(); ++i) {
+    if (!workers[i]->ending().has_value()) {
+      if (const auto timed = workers[i]->FinishInterleaved()) {
+        NoteTimed(*timed, running[i].result);
+      }
+    }
+    workers[i]->End();
+    control.Unregister(workers[i].get());
+  }
+  const std::vector<v1::SensorReading> readings = sensors_.After();
+  for (size_t i = 0; i < running.size(); ++i) {
+    AddReadings(readings, running[i].result);
+    Conclude(running[i], *workers[i]);
+  }
+}
+
+void TrialTimer::RunRounds(const std::vector<ReadyTrial>& trials,
+                           std::vector<std::unique_ptr<RunClient>>& workers,
+                           RunControl& control) {
+  if (trials.empty()) return;
+  std::vector<size_t> order(trials.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  Random random(trials[0].spec->input_seed());
+  const SteadyTime started = clock_->Steady();
+  for (int round = 0; round < kMaxRounds && !control.Stopped(); ++round) {
+    const absl::Duration spent = clock_->Steady() - started;
+    if (round >= kMinRounds && spent >= kInterleaveTime) break;
+    if (round >= kFewestRounds && spent >= kLongestInterleave) break;
+    for (size_t i = order.size(); i > 1; --i) {
+      std::swap(order[i - 1], order[random.Below(i)]);
+    }
+    for (size_t i : order) {
+      if (const auto block = workers[i]->TimeBlock()) {
+        *trials[i].result->add_blocks() = *block;
+      }
+    }
+    control.Tick();
+  }
+}
+
+void TrialTimer::Conclude(const ReadyTrial& trial, RunClient& worker) {
+  if (worker.ending().has_value()) {
+    trial.result->clear_blocks();
+    Settle(worker.ending()->outcome, worker.ending()->detail, trial.result);
+  } else {
+    JudgeTimes(trial);
+  }
+  if (IsCandidateOutcome(trial.result->outcome())) {
+    duplicates_.Remember(*trial.spec, trial.built->code->info.binary_hash());
+  }
+}
+
+void TrialTimer::JudgeTimes(const ReadyTrial& trial) {
+  v1::TrialResult& result = *trial.result;
+  std::vector<double> per_call;
+  for (v1::Block& block : *result.mutable_blocks()) {
+    // Sensors speak for the whole run, so the whole run is discarded.
+    block.set_throttled(sensors_.Throttled());
+    per_call.push_back(static_cast<double>(block.elapsed_ns()) /
+                       static_cast<double>(std::max<int64_t>(1, block.calls())));
+  }
+  if (sensors_.Throttled()) {
+    return Settle(v1::OUTCOME_THROTTLED,
+                  "the processors were throttled during the run", &result);
+  }
+  if (per_call.empty()) {
+    return Settle(v1::OUTCOME_DEVICE_FAULT, "no block was timed", &result);
+  }
+  const double time_ns = Median(per_call);
+  result.set_time_ns(std::max<int64_t>(1, static_cast<int64_t>(time_ns + 0.5)));
+  const v1::BuiltModule& code = trial.built->code->info;
+  const double peak =
+      options_.device.peak_flops_per_s() * Threads(*trial.spec);
+  if (code.all_f32() && peak > 0 &&
+      code.flops() / (time_ns * 1e-9) > kPlausible * peak) {
+    return Settle(
+        v1::OUTCOME_IMPLAUSIBLE,
+        absl::StrFormat("%.0f ns would be %.1f GFLOP/s, more than %.1f times "
+                        "the measured peak of %.1f",
+                        time_ns, code.flops() / time_ns, kPlausible,
+                        peak / 1e9),
+        &result);
+  }
+  Settle(v1::OUTCOME_OK, "", &result);
+}
+
+void TrialTimer::AddReadings(const std::vector<v1::SensorReading>& readings,
+                             v1::TrialResult* result) {
+  for (const v1::SensorReading& reading : readings) {
+    *result->mutable_environment()->add_sensors() = reading;
+  }
+}
+
+}  // namespace regatta

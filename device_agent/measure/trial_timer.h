@@ -1,0 +1,113 @@
+// The timing half of trials: run workers on the device's timing cores, one after
+// the other or interleaved, and results from what they say.
+//
+// One per device; not thread-safe: used by its timing thread.
+#ifndef REGATTA_DEVICE_AGENT_MEASURE_TRIAL_TIMER_H_
+#define REGATTA_DEVICE_AGENT_MEASURE_TRIAL_TIMER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "device_agent/measure/builder.h"
+#include "device_agent/measure/core_locks.h"
+#include "device_agent/measure/duplicate_index.h"
+#include "device_agent/measure/run_client.h"
+#include "device_agent/measure/timing_lock.h"
+#include "device_agent/sensors/sensor_set.h"
+#include "regatta/v1/fleet_service.pb.h"
+
+namespace regatta {
+
+// Version of how times are taken (block_timer.h); part of every record.
+inline constexpr char kMeasureProtocol[] = "1";
+
+struct TrialTimerOptions {
+  v1::DeviceInfo device;
+  RunWorkerOptions run_worker;  // cpu_list, limits and lock are set per run
+  int64_t run_limit_ms = 10'000;
+  std::string timing_lock_path;
+};
+
+// One trial ready to be timed.
+struct ReadyTrial {
+  const v1::TrialSpec* spec;
+  const Built* built;
+  v1::TrialResult* result;  // outcome, detail, blocks, times, phases are set
+};
+
+// How the work can be stopped from outside while it runs.
+class RunControl {
+ public:
+  virtual ~RunControl() = default;
+  virtual bool Stopped() const = 0;
+  // While registered, a worker is killed when the work is stopped.
+  virtual void Register(RunClient* worker) = 0;
+  virtual void Unregister(RunClient* worker) = 0;
+  virtual void Tick() = 0;  // progress was made
+};
+
+class TrialTimer {
+ public:
+  // REQUIRES: `cores` and `clock` outlive it.
+  TrialTimer(TrialTimerOptions options, CorePlan plan,
+             std::shared_ptr<SpawnerClient> spawner, CoreLocks* cores,
+             const Clock* clock);
+
+  // Interleaving: at least kMinRounds; more while kInterleaveTime lasts, up to
+  // kMaxRounds; for slow kernels fewer, at least kFewestRounds, once
+  // kLongestInterleave is spent.
+  static constexpr int kMinRounds = 10, kMaxRounds = 20, kFewestRounds = 3;
+  static constexpr absl::Duration kInterleaveTime = absl::Seconds(3);
+  static constexpr absl::Duration kLongestInterleave = absl::Seconds(15);
+
+  void TimeAlone(const ReadyTrial& trial, RunControl& control);
+  // In rounds; in each, every trial that still lives times one block, in an
+  // order drawn from the first trial's seed. Block i of every trial is of round
+  // i.
+  void TimeInterleaved(const std::vector<ReadyTrial>& trials,
+                       RunControl& control);
+
+  // Sensors that this device has not, with reasons.
+  const std::vector<std::string>& absent_sensors() const {
+    return sensors_.absent();
+  }
+
+ private:
+  // What a run holds while it lasts.
+  struct Slot {
+    CoreLocks::Held cores;
+    TimingLock::Held lock;
+  };
+  absl::StatusOr<Slot> TakeSlot(int threads, const RunControl& control);
+  absl::StatusOr<std::unique_ptr<RunClient>> StartWorker(
+      const ReadyTrial& trial, const Slot& slot, bool interleave,
+      int64_t wall_limit_ms);
+  // True when the trial needs no timing: an earlier one had the same code, or
+  // its policy asks for more cores than there are.
+  bool SettledBefore(const ReadyTrial& trial);
+  void RunRounds(const std::vector<ReadyTrial>& trials,
+                 std::vector<std::unique_ptr<RunClient>>& workers,
+                 RunControl& control);
+  void Conclude(const ReadyTrial& trial, RunClient& worker);
+  // Ok, implausible or throttled, from the blocks.
+  void JudgeTimes(const ReadyTrial& trial);
+  void AddReadings(const std::vector<v1::SensorReading>& readings,
+                   v1::TrialResult* result);
+  int64_t ScreeningLimitMs(const ReadyTrial& trial) const;
+
+  const TrialTimerOptions options_;
+  const CorePlan plan_;
+  const std::shared_ptr<SpawnerClient> spawner_;
+  CoreLocks* const cores_;
+  const Clock* const clock_;
+  const TimingLock lock_;
+  SensorSet sensors_;
+  DuplicateIndex duplicates_;
+};
+
+}  // namespace regatta
+
+#endif  // REGATTA_DEVICE_AGENT_MEASURE_TRIAL_TIMER_H_

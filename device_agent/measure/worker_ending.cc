@@ -1,0 +1,120 @@
+#include "device_agent/measure/worker_ending.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "device_agent/run/exit_codes.h"
+
+namespace regatta {
+namespace {
+
+constexpr size_t kMaxDetail = 400;
+
+// The last line that is not blank, so that it fits one field.
+std::string LastLine(const std::string& text) {
+  const std::vector<std::string> lines =
+      absl::StrSplit(text, '\n', absl::SkipWhitespace());
+  return lines.empty() ? "" : lines.back().substr(0, kMaxDetail);
+}
+
+// The worker's own crash report, if it could write one.
+std::string CrashReport(const v1::Exited& exited) {
+  const std::vector<std::string> lines =
+      absl::StrSplit(exited.stderr_tail(), '\n', absl::SkipWhitespace());
+  const std::string expected = absl::StrCat("SIG", sigabbrev_np(exited.code()));
+  const auto report =
+      std::find_if(lines.rbegin(), lines.rend(), [&](const std::string& line) {
+        return absl::StartsWith(line, expected);
+      });
+  return report == lines.rend() ? "" : report->substr(0, kMaxDetail);
+}
+
+std::string Signal(const v1::Exited& exited, const std::string& stage) {
+  if (std::string report = CrashReport(exited); !report.empty()) return report;
+  return absl::StrCat("SIG", sigabbrev_np(exited.code()), " ", stage);
+}
+
+std::string MemoryDetail(const v1::Exited& exited, int64_t limit,
+                         const std::string& stage) {
+  return absl::StrFormat("needs more than the limit of %d MiB %s", limit >> 20,
+                         stage);
+}
+
+Ending JudgeSignal(const v1::Exited& exited, const std::string& stage) {
+  // The candidate's own signals are faults; this one comes from outside.
+  if (exited.code() == SIGKILL) {
+    return {v1::OUTCOME_DEVICE_FAULT,
+            absl::StrCat("the worker was killed from outside ", stage)};
+  }
+  return {v1::OUTCOME_CRASHED, Signal(exited, stage)};
+}
+
+Ending JudgeExit(const v1::Exited& exited, const std::string& stage) {
+  if (exited.code() == kRunWorkerFault) {
+    return {v1::OUTCOME_DEVICE_FAULT,
+            absl::StrCat("run worker: ", LastLine(exited.stderr_tail()))};
+  }
+  return {v1::OUTCOME_CRASHED,
+          absl::StrCat("ended the process with exit code ", exited.code(), " ",
+                       stage)};
+}
+
+}  // namespace
+
+Ending JudgeRunWorker(const v1::Exited& exited, const std::string& stage,
+                      int64_t wall_limit_ms, int64_t memory_limit_bytes) {
+  if (exited.leftovers()) {
+    return {v1::OUTCOME_DEVICE_FAULT,
+            "something of the worker outlived 2 s of killing"};
+  }
+  switch (exited.reason()) {
+    case v1::EXIT_REASON_EXITED:
+      return JudgeExit(exited, stage);
+    case v1::EXIT_REASON_SIGNALLED:
+      return JudgeSignal(exited, stage);
+    case v1::EXIT_REASON_KILLED_ON_REQUEST:
+      return {v1::OUTCOME_CANCELLED, "stopped"};
+    case v1::EXIT_REASON_WALL_LIMIT:
+      return {v1::OUTCOME_TIMED_OUT,
+              absl::StrFormat("killed after %.1f s %s", wall_limit_ms / 1e3,
+                              stage)};
+    case v1::EXIT_REASON_MEMORY_LIMIT:
+      return {v1::OUTCOME_OUT_OF_MEMORY,
+              MemoryDetail(exited, memory_limit_bytes, stage)};
+    case v1::EXIT_REASON_SANDBOX:
+      return {v1::OUTCOME_SANDBOX_VIOLATION,
+              exited.code() == SIGSYS
+                  ? Signal(exited, stage)
+                  : absl::StrCat(LastLine(exited.stderr_tail()), " ", stage)};
+    default:
+      return {v1::OUTCOME_DEVICE_FAULT, "the spawner gave no reason"};
+  }
+}
+
+Ending JudgeBuildWorker(const v1::Exited& exited, int64_t memory_limit_bytes) {
+  if (exited.leftovers()) {
+    return {v1::OUTCOME_DEVICE_FAULT,
+            "something of the build worker outlived 2 s of killing"};
+  }
+  if (exited.reason() == v1::EXIT_REASON_MEMORY_LIMIT) {
+    return {v1::OUTCOME_OUT_OF_MEMORY,
+            MemoryDetail(exited, memory_limit_bytes, "while building")};
+  }
+  const std::string last = LastLine(exited.stderr_tail());
+  const bool signalled = exited.reason() == v1::EXIT_REASON_SIGNALLED;
+  return {v1::OUTCOME_COMPILE_ERROR,
+          absl::StrCat("the build worker ended with ",
+                       signalled ? absl::StrCat("SIG",
+                                                sigabbrev_np(exited.code()))
+                                 : absl::StrCat("exit code ", exited.code()),
+                       last.empty() ? "" : ": ", last)};
+}
+
+}  // namespace regatta
