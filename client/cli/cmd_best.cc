@@ -59,9 +59,10 @@ int Run(const Flags& flags) {
     PrintAnswer(*answer);
   }
   if (flags.require == "exact" && answer->grade() != "exact") {
+    const std::string& field = answer->differing_field();
     std::cerr << "regatta: the answer is " << answer->grade()
-              << ", not exact: " << answer->differing_field() << " differs ("
-              << answer->reason() << ")\n";
+              << ", not exact: " << field << (field.empty() ? "" : " differs: ")
+              << answer->reason() << "\n";
     return kExitNotExact;
   }
   return kExitDone;
@@ -75,7 +76,8 @@ AddedCommand AddBest(CLI::App& app) {
       "best", "The best-known schedule of a workload, graded");
   AddWorkloadArgument(command, &flags->workload);
   command->add_option("--device-class", flags->device_class,
-                      "Class of boards. Default: this machine's");
+                      "Class of boards. Default: this machine's")
+      ->check(Utf8Text());
   AddPolicyFlags(command, &flags->policy);
   command
       ->add_option("--require", flags->require,

@@ -51,8 +51,14 @@ absl::StatusOr<v1::BestAnswer> Ask(const Flags& flags,
 // default; what was measured elsewhere is a suggestion.
 Choice Choose(const v1::BestAnswer& answer, const Space& space) {
   const std::string fallback = space.Print(space.Default());
-  if (answer.grade() != "exact" && answer.grade() != "compatible") {
+  if (answer.grade() == "default") {
     return {fallback, "default", answer.reason()};
+  }
+  if (answer.grade() != "exact" && answer.grade() != "compatible") {
+    return {fallback, "default",
+            absl::StrCat("what is known is a ", answer.grade(),
+                         " that was not timed against the default here (",
+                         answer.reason(), ")")};
   }
   auto schedule = space.Parse(answer.schedule().text());
   if (!schedule.ok()) {
@@ -73,9 +79,12 @@ std::string HeaderPath(const Flags& flags) {
   return std::filesystem::path(flags.output).replace_extension(".h").string();
 }
 
+bool IsShared(const Flags& flags) {
+  return absl::EndsWith(flags.output, ".so");
+}
+
 absl::Status Check(const Flags& flags) {
-  if (!absl::EndsWith(flags.output, ".so") &&
-      !absl::EndsWith(flags.output, ".o")) {
+  if (!IsShared(flags) && !absl::EndsWith(flags.output, ".o")) {
     return absl::InvalidArgumentError(absl::StrCat(
         "-o ", flags.output, ": the name must end in .so (shared library) or "
         ".o (object file)"));
@@ -84,6 +93,10 @@ absl::Status Check(const Flags& flags) {
     return absl::InvalidArgumentError(
         "--target and --device-class exclude one another: a class has a "
         "target of its own");
+  }
+  if (HeaderPath(flags) == flags.output) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--header ", flags.header, " is the file of -o, too"));
   }
   return absl::OkStatus();
 }
@@ -104,6 +117,34 @@ absl::StatusOr<v1::BestRequest> Request(const Flags& flags,
   return request;
 }
 
+// Both files or none.
+absl::Status WriteFiles(const Flags& flags, const Module& module,
+                        const Choice& choice) {
+  const bool shared = IsShared(flags);
+  ASSIGN_OR_RETURN(
+      StagedFile library,
+      StagedFile::Write(flags.output,
+                        shared ? module.loadable : module.relocatable,
+                        /*executable=*/shared));
+  ASSIGN_OR_RETURN(StagedFile header,
+                   StagedFile::Write(
+                       HeaderPath(flags),
+                       CHeader(module, choice.grade, choice.reason),
+                       /*executable=*/false));
+  RETURN_IF_ERROR(library.Commit());
+  return header.Commit();
+}
+
+void PrintSummary(const Flags& flags, const Module& module,
+                  const Choice& choice) {
+  std::cout << flags.output << ", " << HeaderPath(flags) << ": "
+            << module.name << "() computes " << module.workload << "\n"
+            << "  target    " << module.target << "\n"
+            << "  grade     " << choice.grade << ": " << choice.reason << "\n"
+            << "  schedule  " << choice.schedule << "\n"
+            << "  workspace " << FormatBytes(module.workspace_bytes) << "\n";
+}
+
 absl::Status CompileTo(const Flags& flags) {
   RETURN_IF_ERROR(Check(flags));
   ASSIGN_OR_RETURN(Workload workload, ParseWorkload(flags.workload));
@@ -120,13 +161,7 @@ absl::Status CompileTo(const Flags& flags) {
                    CreateSpace(workload, target, flags.policy.threads));
   const Choice choice = Choose(*answer, space);
   ASSIGN_OR_RETURN(Module module, Compile(space, choice.schedule, name));
-  RETURN_IF_ERROR(WriteFileAtomically(
-      flags.output,
-      absl::EndsWith(flags.output, ".o") ? module.relocatable : module.loadable,
-      /*executable=*/absl::EndsWith(flags.output, ".so")));
-  RETURN_IF_ERROR(WriteFileAtomically(
-      HeaderPath(flags), CHeader(module, choice.grade, choice.reason),
-      /*executable=*/false));
+  RETURN_IF_ERROR(WriteFiles(flags, module, choice));
   if (flags.json) {
     PrintJson({{"workload", workload.text},
                {"workload_key", workload.key},
@@ -142,14 +177,9 @@ absl::Status CompileTo(const Flags& flags) {
                {"header", HeaderPath(flags)},
                {"binary_hash", module.BinaryHash()},
                {"workspace_bytes", module.workspace_bytes}});
-    return absl::OkStatus();
+  } else {
+    PrintSummary(flags, module, choice);
   }
-  std::cout << flags.output << ", " << HeaderPath(flags) << ": " << name
-            << "() computes " << workload.text << "\n"
-            << "  target    " << target.ToString() << "\n"
-            << "  grade     " << choice.grade << ": " << choice.reason << "\n"
-            << "  schedule  " << choice.schedule << "\n"
-            << "  workspace " << FormatBytes(module.workspace_bytes) << "\n";
   return absl::OkStatus();
 }
 
@@ -169,10 +199,12 @@ AddedCommand AddCompile(CLI::App& app) {
                       "C header to write; its name names the function. "
                       "Default: the output's name with .h");
   command->add_option("--device-class", flags->device_class,
-                      "Class of boards. Default: this machine's");
+                      "Class of boards. Default: this machine's")
+      ->check(Utf8Text());
   command->add_option("--target", flags->target,
                       "Target text, for a target that no board has: "
-                      "'cpu,triple=aarch64-linux-gnu,mcpu=cortex-a72'");
+                      "'cpu,triple=aarch64-linux-gnu,mcpu=cortex-a72'")
+      ->check(Utf8Text());
   AddPolicyFlags(command, &flags->policy);
   command->add_option("--log", flags->log,
                       "Ask this tuning log, which no server may hold, instead "

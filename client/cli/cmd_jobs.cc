@@ -1,4 +1,5 @@
 #include <iostream>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -16,6 +17,8 @@
 
 namespace regatta::cli {
 namespace {
+
+constexpr int64_t kLargestId = std::numeric_limits<int64_t>::max();
 
 struct JobsFlags {
   ServerFlags server;
@@ -115,9 +118,8 @@ int RunCancel(const CancelFlags& flags) {
 AddedCommand AddJobs(CLI::App& app) {
   auto flags = std::make_shared<JobsFlags>();
   CLI::App* command = app.add_subcommand("jobs", "Jobs, or one job whole");
-  flags->job_option =
-      command->add_option("id", flags->job_id, "Job to show")
-          ->check(CLI::Range(int64_t{1}, int64_t{1} << 62));
+  flags->job_option = AddWholeNumber(command, "id", &flags->job_id, int64_t{1},
+                                     kLargestId, "Job to show. Default: all");
   command->add_flag("--watch", flags->watch,
                     "Follow the job's progress until it ends");
   AddServerFlag(command, &flags->server);
@@ -128,9 +130,9 @@ AddedCommand AddJobs(CLI::App& app) {
 AddedCommand AddCancel(CLI::App& app) {
   auto flags = std::make_shared<CancelFlags>();
   CLI::App* command = app.add_subcommand("cancel", "End a job");
-  command->add_option("id", flags->job_id, "Job to end")
-      ->required()
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 62));
+  AddWholeNumber(command, "id", &flags->job_id, int64_t{1}, kLargestId,
+                 "Job to end")
+      ->required();
   AddServerFlag(command, &flags->server);
   AddJsonFlag(command, &flags->json);
   return {command, [flags] { return RunCancel(*flags); }};

@@ -83,7 +83,8 @@ AddedCommand AddRecords(CLI::App& app) {
   flags->command = command;
   AddWorkloadArgument(command, &flags->workload);
   command->add_option("--device-class", flags->device_class,
-                      "Only this class of boards. Default: all");
+                      "Only this class of boards. Default: all")
+      ->check(Utf8Text());
   AddPolicyFlags(command, &flags->policy);
   AddServerFlag(command, &flags->server);
   AddJsonFlag(command, &flags->json);

@@ -1,10 +1,14 @@
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <future>
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/robust_stats.h"
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
@@ -13,6 +17,7 @@
 #include "client/cli/format.h"
 #include "client/cli/host_class.h"
 #include "client/cli/own_directory.h"
+#include "client/cli/stop_signal.h"
 #include "compiler/compile.h"
 #include "compiler/ops/op.h"
 #include "device_agent/measure/trial_runner.h"
@@ -23,7 +28,8 @@ namespace regatta::cli {
 namespace {
 
 // Build, reference, verification and timing together.
-constexpr auto kLimit = std::chrono::minutes(5);
+constexpr absl::Duration kLimit = absl::Minutes(5);
+constexpr auto kPoll = std::chrono::milliseconds(50);
 constexpr uint64_t kInputSeed = 1;
 
 struct Flags {
@@ -112,10 +118,16 @@ absl::StatusOr<v1::TrialResult> RunHere(const Host& host,
                         [&promise](const std::string&, v1::TrialResult done,
                                    bool) { promise.set_value(done); }));
   runner->Start(assignment);
-  if (result.wait_for(kLimit) != std::future_status::ready) {
+  // Ctrl-C must not leave workers or the folder behind.
+  const std::atomic<bool>& stop = StopRequested();
+  const SteadyTime deadline = RealClock().Steady() + kLimit;
+  while (result.wait_for(kPoll) != std::future_status::ready) {
+    const bool late = RealClock().Steady() > deadline;
+    if (!stop && !late) continue;
     runner->Stop(assignment.assignment_id());
-    return absl::DeadlineExceededError(
-        absl::StrCat("no result after ", kLimit.count(), " minutes"));
+    if (stop) return absl::CancelledError("stopped; nothing was measured");
+    return absl::DeadlineExceededError(absl::StrCat(
+        "no result after ", absl::FormatDuration(kLimit)));
   }
   return result.get();
 }
@@ -212,7 +224,8 @@ AddedCommand AddRun(CLI::App& app) {
       "run", "Build, verify and time one schedule here, without any daemon");
   AddWorkloadArgument(command, &flags->workload);
   command->add_option("--schedule", flags->schedule,
-                      "Schedule text. Default: the default schedule");
+                      "Schedule text. Default: the default schedule")
+      ->check(Utf8Text());
   AddPolicyFlags(command, &flags->policy);
   AddJsonFlag(command, &flags->json);
   return {command, [flags] { return Run(*flags); }};

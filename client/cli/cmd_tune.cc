@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <iostream>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
@@ -62,34 +63,49 @@ v1::SubmitJobRequest Request(const Flags& flags, std::string_view workload) {
 
 void Announce(const v1::Job& job) {
   std::cerr << "Job " << job.job_id() << ": seed " << job.seed()
-            << ", strategy " << job.strategy() << "\n";
-  for (const v1::TaskStatus& task : job.tasks()) {
-    std::cerr << "  " << task.workload() << " on " << task.device_class();
-    if (job.fresh()) {
-      std::cerr << ": the log is not used (--fresh)";
-    } else if (task.reused() > 0) {
-      std::cerr << ": starts from the log, " << task.reused()
-                << " measured before, not repeated";
-    } else {
-      std::cerr << ": the log has nothing on it yet";
-    }
-    std::cerr << "\n";
-  }
+            << ", strategy " << job.strategy()
+            << (job.fresh() ? ", the log is not used (--fresh)" : "") << "\n";
 }
+
+// Says once per task what the log contributed, as soon as that is known: the
+// first trial is sent after the log was read.
+class ReuseNotes {
+ public:
+  void Update(const v1::Job& job, ProgressDisplay& progress) {
+    said_.resize(job.tasks_size());
+    for (int i = 0; i < job.tasks_size(); ++i) {
+      const v1::TaskStatus& task = job.tasks(i);
+      if (job.fresh() || said_[i]) continue;
+      if (task.reused() == 0 && task.outcomes().empty()) continue;
+      said_[i] = true;
+      progress.Note(absl::StrCat(
+          task.workload(), " on ", task.device_class(), ": ",
+          task.reused() > 0
+              ? absl::StrCat("starts from the log, ", task.reused(),
+                             " measured before, not repeated")
+              : "the log had nothing on it yet"));
+    }
+  }
+
+ private:
+  std::vector<bool> said_;
+};
 
 int Watch(ServerClient& client, const v1::Job& submitted, const Flags& flags) {
   ProgressDisplay progress(!flags.json, StderrIsTerminal(), RealClock());
+  ReuseNotes reuse;
   v1::Job last = submitted;
   const absl::Status status = client.WatchJob(
       submitted.job_id(), StopRequested(), kServerPatience,
       [&](const v1::Job& job) {
         last = job;
+        reuse.Update(job, progress);
         progress.Update(job);
         return job.state() != v1::JOB_STATE_PAUSED;
       });
   progress.Finish();
   if (absl::IsCancelled(status)) {
-    std::cerr << "\nDetached; job " << last.job_id()
+    std::cerr << "Detached; job " << last.job_id()
               << " goes on. Watch it with `regatta jobs " << last.job_id()
               << " --watch`, end it with `regatta cancel " << last.job_id()
               << "`.\n";
@@ -137,20 +153,20 @@ AddedCommand AddTune(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "tune", "Search for the fastest schedule of a workload on boards");
   AddWorkloadArgument(command, &flags->workload);
-  CLI::Option* trials =
-      command
-          ->add_option("--trials", flags->trials,
-                       "New candidates per device class (count). Default: 200, "
-                       "unless --minutes is given")
-          ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));
-  command
-      ->add_option("--minutes", flags->minutes,
-                   "Wall time to search for, instead of --trials (minutes)")
-      ->check(CLI::Range(0.01, 1e5))
+  CLI::Option* trials = AddWholeNumber(
+      command, "--trials", &flags->trials, int64_t{1}, int64_t{1'000'000},
+      "New candidates per device class (count). Default: 200, unless "
+      "--minutes is given");
+  AddNumber(command, "--minutes", &flags->minutes, 0.01, 1e5,
+            "Wall time to search for, instead of --trials (minutes)")
       ->excludes(trials);
-  command->add_option("--device-class", flags->classes,
-                      "Class of boards to tune on; may be given several times. "
-                      "Default: every registered real class");
+  command
+      ->add_option("--device-class", flags->classes,
+                   "Class of boards to tune on; may be given several times. "
+                   "Default: every registered real class")
+      ->check(Utf8Text())
+      // One a flag: what follows may be the workload.
+      ->allow_extra_args(false);
   AddPolicyFlags(command, &flags->policy);
   std::vector<std::string> names;
   for (const StrategyInfo& info : SearchStrategies()) {
@@ -161,17 +177,18 @@ AddedCommand AddTune(CLI::App& app) {
       ->add_option("--strategy", flags->strategy, "How candidates are chosen")
       ->check(CLI::IsMember(names))
       ->capture_default_str();
-  flags->seed_option = command->add_option(
-      "--seed", flags->seed,
+  flags->seed_option = AddWholeNumber(
+      command, "--seed", &flags->seed, uint64_t{0},
+      std::numeric_limits<uint64_t>::max(),
       "Seed of the search. Default: drawn by the server, and recorded");
   command->add_flag("--fresh", flags->fresh,
                     "Use no log for seeds, dedupe or model");
-  command->add_option("--name", flags->name, "A name for people");
   command
-      ->add_option("--priority", flags->priority,
-                   "Higher goes first; -100 to 100")
-      ->check(CLI::Range(-100, 100))
-      ->capture_default_str();
+      ->add_option("--name", flags->name, "A name for people. Default: none")
+      ->check(Utf8Text());
+  AddWholeNumber(command, "--priority", &flags->priority, -100, 100,
+                 "Higher goes first; -100 to 100")
+      ->default_str("0");
   command->add_flag("--detach", flags->detach,
                     "Submit and return; watch with `regatta jobs`");
   AddServerFlag(command, &flags->server);

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <thread>
 
@@ -19,6 +18,7 @@
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/file_output.h"
 #include "client/cli/own_directory.h"
 #include "client/cli/server_address.h"
 #include "client/cli/server_client.h"
@@ -90,11 +90,6 @@ absl::StatusOr<int> ProbePort(const std::string& host, int port) {
 
 // The server's port and the tracker's, which is the next one.
 absl::StatusOr<int> ProbePortPair(const std::string& host, int port) {
-  if (port == 65535) {
-    return absl::InvalidArgumentError(
-        "--listen: port 65535 leaves none for the tracker, which takes the "
-        "next one");
-  }
   for (int attempt = 0;; ++attempt) {
     ASSIGN_OR_RETURN(int server_port, ProbePort(host, port));
     auto tracker_port = server_port == 65535
@@ -142,17 +137,6 @@ absl::StatusOr<Fd> LockDirectory(const std::string& dir) {
                      "; stop it, or choose another folder with --dir"));
   }
   return fd;
-}
-
-absl::Status WriteAddress(const std::string& dir, const std::string& address) {
-  const std::string path = AddressFile(dir);
-  const std::string temporary = path + ".new";
-  std::ofstream(temporary) << address << "\n";
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
-  }
-  return absl::OkStatus();
 }
 
 class Fleet {
@@ -219,34 +203,51 @@ class Fleet {
 
 absl::Status Serve(Flags flags) {
   if (flags.dir.empty()) flags.dir = DefaultStateDir();
-  ASSIGN_OR_RETURN(auto listen, SplitHostPort(flags.listen));
+  auto listen = SplitHostPort(flags.listen);
+  if (!listen.ok()) return Annotate(listen.status(), "--listen");
+  const auto& [host, wanted_port] = *listen;
+  if (wanted_port == 65535) {
+    return absl::InvalidArgumentError(
+        "--listen: port 65535 leaves none for the tracker, which takes the "
+        "next one");
+  }
+  RETURN_IF_ERROR(Resolve(host, wanted_port).status());
   RETURN_IF_ERROR(MakeDirectory(flags.dir));
   for (const char* sub : {"/logs", "/tracker", "/agent"}) {
     RETURN_IF_ERROR(MakeDirectory(flags.dir + sub));
   }
   ASSIGN_OR_RETURN(Fd lock, LockDirectory(flags.dir));
-  ASSIGN_OR_RETURN(int port, ProbePortPair(listen.first, listen.second));
+  // One that was killed left its address behind.
+  std::error_code ignored;
+  fs::remove(AddressFile(flags.dir), ignored);
+  ASSIGN_OR_RETURN(int port, ProbePortPair(host, wanted_port));
 
   const std::atomic<bool>& stop = StopRequested();
-  Fleet fleet(flags, listen.first, port);
+  Fleet fleet(flags, host, port);
   const absl::Status started = fleet.Start([&stop] { return stop.load(); });
   if (!started.ok()) {
     fleet.Stop();
     return absl::IsCancelled(started) ? absl::OkStatus() : started;
   }
-  RETURN_IF_ERROR(WriteAddress(flags.dir, fleet.ServerAt()));
+  RETURN_IF_ERROR(WriteFileAtomically(AddressFile(flags.dir),
+                                      fleet.ServerAt() + "\n",
+                                      /*executable=*/false));
   std::cout << "server   " << fleet.ServerAt() << "\n"
             << "tracker  " << fleet.TrackerAt()
             << "   (agents: regatta-agent --tracker " << fleet.TrackerAt()
             << ")\n"
             << "log      " << fleet.LogAt() << "\n"
             << "logs of the daemons in " << flags.dir
-            << "/logs; Ctrl-C stops all" << std::endl;
+            << "/logs; Ctrl-C stops all\n";
+  if (flags.dir != DefaultStateDir()) {
+    std::cout << "commands elsewhere find it by: export REGATTA_SERVER="
+              << fleet.ServerAt() << "\n";
+  }
+  std::cout << std::flush;
   while (!stop) {
     fleet.Tend();
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  std::error_code ignored;
   fs::remove(AddressFile(flags.dir), ignored);
   fleet.Stop();
   return absl::OkStatus();

@@ -10,6 +10,8 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "regatta/v1/trial.pb.h"
 
@@ -35,6 +37,43 @@ struct ServerFlags {
 void AddServerFlag(CLI::App* command, ServerFlags* flags);
 
 void AddJsonFlag(CLI::App* command, bool* json);
+
+// Refuses text that is no UTF-8: it could not cross the wire.
+CLI::Validator Utf8Text();
+
+// `text` as a whole decimal number from `min` to `max`; throws
+// CLI::ValidationError. CLI11's own conversion takes "0x10", reads "010" as 8
+// and turns numbers that are too large into the largest one.
+template <typename Integer>
+Integer WholeNumber(const std::string& name, const std::string& text,
+                    Integer min, Integer max) {
+  Integer value = 0;
+  if (!absl::SimpleAtoi(text, &value) || value < min || value > max) {
+    throw CLI::ValidationError(
+        name, absl::StrCat("'", text, "' is no whole number from ", min, " to ",
+                           max));
+  }
+  return value;
+}
+
+template <typename Integer>
+CLI::Option* AddWholeNumber(CLI::App* command, const std::string& name,
+                            Integer* value, Integer min, Integer max,
+                            const std::string& help) {
+  return command
+      ->add_option_function<std::string>(
+          name,
+          [=](const std::string& text) {
+            *value = WholeNumber(name, text, min, max);
+          },
+          help)
+      ->type_name("N");
+}
+
+// A finite decimal number from `min` to `max`.
+CLI::Option* AddNumber(CLI::App* command, const std::string& name,
+                       double* value, double min, double max,
+                       const std::string& help);
 void AddWorkloadArgument(CLI::App* command, std::string* workload);
 
 struct PolicyFlags {

@@ -2,6 +2,8 @@
 #ifndef REGATTA_CLIENT_CLI_EXIT_CODE_H_
 #define REGATTA_CLIENT_CLI_EXIT_CODE_H_
 
+#include <string_view>
+
 #include "absl/status/status.h"
 
 namespace regatta::cli {
@@ -14,6 +16,10 @@ inline constexpr int kExitNotExact = 3;
 // Prints "regatta: message" on standard error; InvalidArgument is bad usage,
 // every other error a failure.
 int Fail(const absl::Status& status);
+
+// Prints "regatta: message" on standard error; the middle of a message that
+// quotes something endless is left out.
+void PrintError(std::string_view message);
 
 }  // namespace regatta::cli
 

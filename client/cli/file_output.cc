@@ -9,36 +9,64 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace regatta::cli {
+namespace {
 
-absl::Status WriteFileAtomically(const std::string& path,
-                                 std::string_view bytes, bool executable) {
-  const std::string temporary = absl::StrCat(path, ".", getpid(), ".new");
-  auto failed = [&] {
-    const int error = errno;
-    unlink(temporary.c_str());
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot write ", path, ": ", std::strerror(error)));
-  };
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                      executable ? 0755 : 0644);
-  if (fd < 0) return failed();
+absl::Status CannotWrite(const std::string& path, int error) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot write ", path, ": ", std::strerror(error)));
+}
+
+// 0, or the system's error.
+int WriteAll(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = write(fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const int error = errno;
-      close(fd);
-      errno = error;
-      return failed();
-    }
+    if (written < 0) return errno;
     bytes.remove_prefix(written);
   }
-  if (close(fd) != 0 || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    return failed();
+  return 0;
+}
+
+}  // namespace
+
+absl::StatusOr<StagedFile> StagedFile::Write(const std::string& path,
+                                             std::string_view bytes,
+                                             bool executable) {
+  struct stat there;
+  if (stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+    return CannotWrite(path, S_ISDIR(there.st_mode) ? EISDIR : EEXIST);
   }
+  const std::string temporary = absl::StrCat(path, ".", getpid(), ".new");
+  const int fd =
+      open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+           executable ? 0755 : 0644);
+  if (fd < 0) return CannotWrite(path, errno);
+  StagedFile file(path, temporary);
+  int error = WriteAll(fd, bytes);
+  if (close(fd) != 0 && error == 0) error = errno;
+  if (error != 0) return CannotWrite(path, error);
+  return file;
+}
+
+StagedFile::~StagedFile() {
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+absl::Status StagedFile::Commit() {
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    return CannotWrite(path_, errno);
+  }
+  temporary_.clear();
   return absl::OkStatus();
+}
+
+absl::Status WriteFileAtomically(const std::string& path,
+                                 std::string_view bytes, bool executable) {
+  ASSIGN_OR_RETURN(StagedFile file, StagedFile::Write(path, bytes, executable));
+  return file.Commit();
 }
 
 }  // namespace regatta::cli

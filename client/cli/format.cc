@@ -94,8 +94,16 @@ std::string FormatAchieved(const v1::TaskStatus& task, int64_t time_ns) {
   return text;
 }
 
-std::string FormatTable(const std::vector<std::vector<std::string>>& rows) {
+std::string FormatTable(std::vector<std::vector<std::string>> rows) {
   std::vector<size_t> widths;
+  // Text from elsewhere must neither break a row nor steer the terminal.
+  for (auto& row : rows) {
+    for (std::string& cell : row) {
+      for (char& c : cell) {
+        if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
+      }
+    }
+  }
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
     for (size_t i = 0; i < row.size(); ++i) {

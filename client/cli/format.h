@@ -28,8 +28,8 @@ std::string FormatSpeedup(double speedup, double low, double high);
 std::string FormatAchieved(const v1::TaskStatus& task, int64_t time_ns);
 
 // Columns padded to their widest cell, two blanks between; the first row is the
-// heading.
-std::string FormatTable(const std::vector<std::vector<std::string>>& rows);
+// heading. Control characters become blanks.
+std::string FormatTable(std::vector<std::vector<std::string>> rows);
 
 // True when standard output (error) is a terminal, TERM is not "dumb" and
 // NO_COLOR is not set.

@@ -28,14 +28,20 @@ absl::StatusOr<v1::BestAnswer> AskLogFile(const std::string& path,
   context.compiler_version = [](const Target& target) {
     return absl::StatusOr<std::string>(CompilerVersion(target));
   };
-  context.check_class = [&](const std::string& name, int) -> absl::Status {
-    if (std::find(classes.begin(), classes.end(), name) != classes.end() ||
-        (host.ok() && name == host->device_class)) {
-      return absl::OkStatus();
+  context.check_class = [&](const std::string& name,
+                            int threads) -> absl::Status {
+    if (std::find(classes.begin(), classes.end(), name) == classes.end()) {
+      return absl::NotFoundError(absl::StrCat(
+          "no device class '", name, "' in ", path, "; it has ",
+          classes.empty() ? "none" : absl::StrJoin(classes, ", ")));
     }
-    return absl::NotFoundError(absl::StrCat(
-        "no device class '", name, "' in ", path, "; it has ",
-        classes.empty() ? "none" : absl::StrJoin(classes, ", ")));
+    // A log does not say how many cores another class has.
+    if (host.ok() && name == host->device_class && threads > host->cores) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("--threads ", threads, ": a board of class ", name,
+                       " has ", host->cores, " cores"));
+    }
+    return absl::OkStatus();
   };
   context.target_of_class =
       [&](const std::string& name) -> std::optional<std::string> {

@@ -1,5 +1,8 @@
 // regatta: the program for people. Commands are in cmd_*.cc; command_list.cc
 // lists them.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <iostream>
 
 #include "CLI/CLI.hpp"
@@ -7,8 +10,30 @@
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 
+namespace {
+
+// A closed standard descriptor would be taken by the next file or socket, and
+// what is printed would land there.
+void KeepStandardDescriptors() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", O_RDONLY) != fd) _exit(1);
+  }
+}
+
+// Half a document must not look like a success.
+int AfterPrinting(int exit_code) {
+  std::cout.flush();
+  if (std::cout) return exit_code;
+  regatta::cli::PrintError("cannot write to standard output");
+  return exit_code == regatta::cli::kExitDone ? regatta::cli::kExitFailed
+                                              : exit_code;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace regatta::cli;
+  KeepStandardDescriptors();
   regatta::SetLogProgram("regatta");
   CLI::App app(
       "Regatta races kernels: boards build and time schedules, a log remembers "
@@ -22,15 +47,15 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
-    return app.exit(success);
+    return AfterPrinting(app.exit(success));
   } catch (const CLI::ParseError& error) {
-    std::cerr << "regatta: " << error.what() << "\n"
-              << "Run `regatta --help` or `regatta COMMAND --help` for usage."
+    PrintError(error.what());
+    std::cerr << "Run `regatta --help` or `regatta COMMAND --help` for usage."
               << std::endl;
     return kExitUsage;
   }
   for (const auto& [command, body] : commands) {
-    if (command->parsed()) return body();
+    if (command->parsed()) return AfterPrinting(body());
   }
   return kExitUsage;
 }

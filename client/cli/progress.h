@@ -1,10 +1,13 @@
-// Live progress of a job: one line that rewrites itself on a terminal, a line
-// now and then elsewhere. Written to standard error, so that standard output
-// holds results only.
+// Live progress of a job: a few lines that rewrite themselves on a terminal, a
+// line now and then elsewhere. Written to standard error, so that standard
+// output holds results only.
 #ifndef REGATTA_CLIENT_CLI_PROGRESS_H_
 #define REGATTA_CLIENT_CLI_PROGRESS_H_
 
+#include <iostream>
+#include <ostream>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "regatta/v1/tuning_service.pb.h"
@@ -15,20 +18,33 @@ namespace regatta::cli {
 // 98.1 GFLOP/s (83 % of the measured peak)".
 std::string ProgressLine(const v1::TaskStatus& task);
 
+// `line` in at most `width` columns, "..." at its end where it was cut; never
+// within a UTF-8 character.
+std::string FitLine(std::string line, size_t width);
+
 // Not thread-safe.
 class ProgressDisplay {
  public:
   // Silent when `enabled` is false.
-  ProgressDisplay(bool enabled, bool terminal, const Clock& clock)
-      : enabled_(enabled), terminal_(terminal), clock_(clock) {}
+  ProgressDisplay(bool enabled, bool terminal, const Clock& clock,
+                  std::ostream& out = std::cerr)
+      : enabled_(enabled), terminal_(terminal), clock_(clock), out_(out) {}
   void Update(const v1::Job& job);
-  // Ends the rewriting line.
-  void Finish();
+  // A line that stays, above the progress.
+  void Note(std::string_view text);
+  // What is shown stays.
+  void Finish() { lines_ = 0; }
 
  private:
+  void UpdatePlain(const v1::Job& job);
+  void UpdateTerminal(const v1::Job& job);
+  // Takes the rewriting lines away again.
+  std::string Erase();
+
   bool enabled_;
   bool terminal_;
   const Clock& clock_;
+  std::ostream& out_;
   SteadyTime last_;
   bool printed_ = false;
   int lines_ = 0;  // shown on the terminal now

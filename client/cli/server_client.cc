@@ -25,17 +25,35 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
                                    arguments);
 }
 
+// A stream that broke, or a server that is going down: worth another try.
+// Everything else is an answer.
+bool MayComeBack(const grpc::Status& status) {
+  switch (status.error_code()) {
+    case grpc::StatusCode::UNAVAILABLE:
+    case grpc::StatusCode::CANCELLED:
+    case grpc::StatusCode::UNKNOWN:
+    case grpc::StatusCode::INTERNAL:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 struct ServerClient::Impl {
   explicit Impl(ServerAddress where)
       : address(std::move(where)),
-        stub(v1::TuningService::NewStub(MakeChannel(address.address))) {}
+        channel(MakeChannel(address.address)),
+        stub(v1::TuningService::NewStub(channel)) {}
 
   absl::Status FromGrpc(const grpc::Status& status) const {
     if (status.ok()) return absl::OkStatus();
     const auto code = static_cast<absl::StatusCode>(status.error_code());
-    if (code == absl::StatusCode::kUnavailable ||
+    // A server that is there says Unavailable, too, while it has no tracker.
+    const bool connected =
+        channel->GetState(/*try_to_connect=*/false) == GRPC_CHANNEL_READY;
+    if ((code == absl::StatusCode::kUnavailable && !connected) ||
         code == absl::StatusCode::kDeadlineExceeded) {
       return absl::Status(
           code, absl::StrCat("the server at ", address.address, " (from ",
@@ -92,6 +110,7 @@ struct ServerClient::Impl {
   }
 
   ServerAddress address;
+  std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<v1::TuningService::Stub> stub;
 };
 
@@ -152,7 +171,7 @@ absl::Status ServerClient::WatchJob(
         impl_->WatchOnce(job_id, stop, visit, &last_news);
     if (status.ok()) return absl::OkStatus();
     if (stop) return absl::CancelledError("stopped watching");
-    if (status.error_code() != grpc::StatusCode::UNAVAILABLE ||
+    if (!MayComeBack(status) ||
         RealClock().Steady() - last_news > patience) {
       return impl_->FromGrpc(status);
     }

@@ -1,7 +1,41 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
 #include "client/cli/command.h"
 #include "proto/outcome_names.h"
 
 namespace regatta::cli {
+
+CLI::Validator Utf8Text() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        try {
+          nlohmann::json(text).dump();
+          return "";
+        } catch (const nlohmann::json::exception&) {
+          return "this is no UTF-8 text";
+        }
+      },
+      "");
+}
+
+CLI::Option* AddNumber(CLI::App* command, const std::string& name,
+                       double* value, double min, double max,
+                       const std::string& help) {
+  return command
+      ->add_option_function<std::string>(
+          name,
+          [=](const std::string& text) {
+            if (!absl::SimpleAtod(text, value) || !std::isfinite(*value) ||
+                *value < min || *value > max) {
+              throw CLI::ValidationError(
+                  name, absl::StrCat("'", text, "' is no number from ", min,
+                                     " to ", max));
+            }
+          },
+          help)
+      ->type_name("NUMBER");
+}
 
 void AddServerFlag(CLI::App* command, ServerFlags* flags) {
   command->add_option(
@@ -21,15 +55,14 @@ void AddWorkloadArgument(CLI::App* command, std::string* workload) {
                    "What to compute: an operator call such as "
                    "'matmul(m=512,n=512,k=512)' (see `regatta ops`) or a "
                    "tensor expression with `where`")
+      ->check(Utf8Text())
       ->required();
 }
 
 void AddPolicyFlags(CLI::App* command, PolicyFlags* flags) {
-  command
-      ->add_option("--threads", flags->threads,
-                   "Threads that the kernel uses (count)")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  AddWholeNumber(command, "--threads", &flags->threads, 1, 1024,
+                 "Threads that the kernel uses (count)")
+      ->default_str("1");
   command
       ->add_option("--cache", flags->cache,
                    "Operands before each timed call: warm (as the previous "

@@ -41,10 +41,17 @@ constexpr auto kPoll = std::chrono::milliseconds(20);
   _exit(127);
 }
 
+std::string HowItEnded(int wait_status) {
+  return WIFSIGNALED(wait_status)
+             ? absl::StrCat("signal ", WTERMSIG(wait_status))
+             : absl::StrCat("exit code ", WEXITSTATUS(wait_status));
+}
+
 }  // namespace
 
-std::string LastLine(const std::string& path) {
+std::string LastLine(const std::string& path, int64_t from) {
   std::ifstream in(path);
+  in.seekg(from);
   std::string line, last;
   while (std::getline(in, line)) {
     if (!line.empty()) last = line;
@@ -62,6 +69,7 @@ absl::Status Supervisor::Launch(Daemon& daemon) {
         absl::StrCat("cannot write ", daemon.spec.log_path, ": ",
                      std::strerror(errno)));
   }
+  daemon.log_start = lseek(log_fd, 0, SEEK_END);
   std::vector<char*> argv;
   argv.push_back(daemon.spec.program.data());
   for (std::string& argument : daemon.spec.arguments) {
@@ -90,9 +98,11 @@ absl::Status Supervisor::Start(DaemonSpec spec,
     int wait_status = 0;
     if (waitpid(daemon.pid, &wait_status, WNOHANG) == daemon.pid) {
       daemon.pid = -1;
+      const std::string why = LastLine(daemon.spec.log_path, daemon.log_start);
       return absl::FailedPreconditionError(absl::StrCat(
           daemon.spec.name, " did not start: ",
-          LastLine(daemon.spec.log_path), " (", daemon.spec.log_path, ")"));
+          why.empty() ? HowItEnded(wait_status) : why, " (",
+          daemon.spec.log_path, ")"));
     }
     if (daemon.spec.ready()) return absl::OkStatus();
     if (clock_.Steady() - daemon.started > kReadyLimit) {
@@ -113,10 +123,7 @@ void Supervisor::Tend(const std::function<void(const std::string&)>& log) {
         waitpid(daemon.pid, &wait_status, WNOHANG) == daemon.pid) {
       if (now - daemon.started > kCalmAfter) daemon.delay = kFirstRestartDelay;
       log(absl::StrCat(
-          daemon.spec.name, " ended (",
-          WIFSIGNALED(wait_status)
-              ? absl::StrCat("signal ", WTERMSIG(wait_status))
-              : absl::StrCat("exit code ", WEXITSTATUS(wait_status)),
+          daemon.spec.name, " ended (", HowItEnded(wait_status),
           "); starting it again in ", absl::FormatDuration(daemon.delay)));
       daemon.pid = -1;
       daemon.restart_at = now + daemon.delay;

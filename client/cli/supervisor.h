@@ -12,6 +12,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -57,6 +58,7 @@ class Supervisor {
   struct Daemon {
     DaemonSpec spec;
     pid_t pid = -1;  // -1: not running
+    int64_t log_start = 0;  // where in its log this run begins
     SteadyTime started;
     SteadyTime restart_at;
     absl::Duration delay = kFirstRestartDelay;
@@ -68,8 +70,9 @@ class Supervisor {
   std::vector<Daemon> daemons_;
 };
 
-// The last line of a file that is not empty; "" when there is none.
-std::string LastLine(const std::string& path);
+// The last line that is not empty of what a file holds from byte `from` on; ""
+// when there is none.
+std::string LastLine(const std::string& path, int64_t from = 0);
 
 }  // namespace regatta::cli
 

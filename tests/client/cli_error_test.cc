@@ -1,0 +1,231 @@
+// The real program without a server: exit codes, messages, empty standard
+// output.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/clock.h"
+#include "client/cli/documents.h"
+#include "storage/tuning_log.h"
+#include "tests/support/process.h"
+
+namespace regatta::cli {
+namespace {
+
+using ::regatta::testing::ProcessResult;
+using ::regatta::testing::RunProcess;
+using ::regatta::testing::TempDir;
+
+const char kRegatta[] = REGATTA_PROGRAM_DIR "/regatta";
+const char kGood[] = "matmul(m=4,n=4,k=4)";
+// A port on which nothing listens.
+const char kNobody[] = "REGATTA_SERVER=127.0.0.1:1";
+
+ProcessResult Regatta(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), kRegatta);
+  return RunProcess(arguments, {kNobody}, absl::Seconds(30));
+}
+
+ProcessResult Shell(const std::string& command) {
+  return RunProcess({"/bin/sh", "-c", absl::StrCat("'", kRegatta, "' ", command)},
+                    {kNobody}, absl::Seconds(30));
+}
+
+struct Case {
+  std::vector<std::string> arguments;
+  int exit_code;
+  std::string says;
+};
+
+TEST(CliErrors, EachHasItsCodeAndAMessageAndPrintsNothingElse) {
+  const std::vector<Case> cases = {
+      {{}, 2, "subcommand"},
+      {{"no-such-command"}, 2, "no-such-command"},
+      {{"devices", "--no-such-flag"}, 2, "--no-such-flag"},
+      {{"tune"}, 2, "workload"},
+      {{"tune", ""}, 2, "matmul("},
+      {{"tune", "("}, 2, "character 1"},
+      {{"tune", "matmull(m=4,n=4,k=4)"}, 2, "matmul"},
+      {{"tune", "matmul(m=0,n=4,k=4)"}, 2, "m is 0"},
+      {{"tune", "matmul(m=4.5,n=4,k=4)"}, 2, "4.5"},
+      {{"tune", "matmul(m=4,m=5,n=4,k=4)"}, 2, "twice"},
+      {{"tune", "matmul(m=99999999999999999999,n=4,k=4)"}, 2, "m is"},
+      {{"tune", "C[i,j] = sum(k) A[i,k] * B[q,j] where i=4, j=4, k=4"}, 2, "q"},
+      {{"tune", "matmul(m=4,n=4,k=4\xff)"}, 2, "UTF-8"},
+      {{"tune", std::string(100'000, 'x')}, 2, "workload"},
+      {{"tune", kGood, "--trials", "0"}, 2, "--trials"},
+      {{"tune", kGood, "--trials", "-1"}, 2, "--trials"},
+      {{"tune", kGood, "--trials", "ten"}, 2, "--trials"},
+      {{"tune", kGood, "--trials", "1e3"}, 2, "--trials"},
+      {{"tune", kGood, "--trials", "0x10"}, 2, "--trials"},
+      {{"tune", kGood, "--trials", ""}, 2, "--trials"},
+      {{"tune", kGood, "--trials"}, 2, "--trials"},
+      {{"tune", kGood, "--trials", "5", "--minutes", "1"}, 2, "--minutes"},
+      {{"tune", kGood, "--minutes", "nan"}, 2, "--minutes"},
+      {{"tune", kGood, "--seed", "-1"}, 2, "--seed"},
+      {{"tune", kGood, "--strategy", "magic"}, 2, "evolutionary"},
+      {{"tune", kGood, "--threads", "0"}, 2, "--threads"},
+      {{"tune", kGood, "--threads", "99999999999"}, 2, "--threads"},
+      {{"tune", kGood, "--cache", "tepid"}, 2, "warm"},
+      {{"tune", kGood, "--priority", "1000"}, 2, "--priority"},
+      {{"tune", kGood, "--name", "\xff"}, 2, "--name"},
+      {{"tune", "--file", "/nonexistent"}, 2, "--file"},
+      {{"jobs", "x"}, 2, "'x'"},
+      {{"jobs", "--watch"}, 2, "jobs ID"},
+      {{"cancel"}, 2, "id"},
+      {{"cancel", "0"}, 2, "'0'"},
+      {{"best"}, 2, "workload"},
+      {{"best", kGood, "--require", "compatible"}, 2, "exact"},
+      {{"compile", kGood}, 2, "--output"},
+      {{"compile", kGood, "-o", "/tmp/regatta-x.txt"}, 2, ".so"},
+      {{"compile", kGood, "-o", "/tmp/x.so", "--header", "/tmp/int.h"}, 2,
+       "int"},
+      {{"compile", kGood, "-o", "/tmp/x.so", "--header", "/tmp/x.so"}, 2, "-o"},
+      {{"compile", kGood, "-o", "/tmp/x.so", "--target", "cpu", "--device-class",
+        "c"},
+       2, "--target"},
+      {{"compile", kGood, "-o", "/tmp/x.so", "--target",
+        "cpu,triple=x86_64-linux-gnu,mcpu=znver99"},
+       2, "znver99"},
+      {{"compile", kGood, "-o", "/tmp/x.so", "--log", "/nonexistent/t.db"}, 1,
+       "/nonexistent/t.db"},
+      {{"run", kGood, "--schedule", "nonsense{"}, 2, "--schedule"},
+      {{"run", kGood, "--threads", "1024"}, 1, "cores"},
+      {{"devices", "--server", "nowhere"}, 2, "nowhere"},
+      {{"up", "--listen", "nowhere"}, 2, "nowhere"},
+      {{"up", "--dir", "/proc/regatta", "--listen", "127.0.0.1:0"}, 1,
+       "/proc/regatta"},
+      {{"up", "--listen", "127.0.0.1:65535", "--dir", "/tmp"}, 2, "65535"},
+      {{"log", "import", "/nonexistent"}, 2, "log"},
+  };
+  for (const Case& c : cases) {
+    const std::string line = absl::StrJoin(c.arguments, " ").substr(0, 200);
+    const ProcessResult result = Regatta(c.arguments);
+    EXPECT_EQ(result.exit_code, c.exit_code) << line << "\n" << result.err;
+    EXPECT_GT(result.err.size(), 20u) << line;
+    EXPECT_LT(result.err.size(), 10'000u) << line;
+    EXPECT_NE(result.err.find(c.says), std::string::npos)
+        << line << " says: " << result.err;
+    EXPECT_EQ(result.out, "") << line;
+  }
+}
+
+TEST(CliErrors, AServerThatIsNotThereIsNoticedAtOnce) {
+  const std::vector<std::vector<std::string>> commands = {
+      {"devices"},
+      {"tune", kGood},
+      {"jobs"},
+      {"jobs", "1", "--watch"},
+      {"cancel", "1"},
+      {"best", kGood, "--device-class", "c"},
+      {"records", kGood},
+      {"compile", kGood, "-o", "/tmp/regatta-none.so"},
+  };
+  for (std::vector<std::string> arguments : commands) {
+    for (const bool json : {false, true}) {
+      if (json) arguments.push_back("--json");
+      const SteadyTime start = RealClock().Steady();
+      const ProcessResult result = Regatta(arguments);
+      EXPECT_LT(RealClock().Steady() - start, absl::Seconds(3));
+      EXPECT_EQ(result.exit_code, 1) << arguments[0];
+      EXPECT_EQ(result.out, "") << arguments[0];
+      EXPECT_NE(result.err.find("127.0.0.1:1"), std::string::npos)
+          << arguments[0] << " says: " << result.err;
+      EXPECT_NE(result.err.find("REGATTA_SERVER"), std::string::npos)
+          << result.err;
+    }
+  }
+  EXPECT_FALSE(std::filesystem::exists("/tmp/regatta-none.so"));
+}
+
+TEST(CliErrors, AClassFlagTakesOneNameSoTheWorkloadMayFollow) {
+  const ProcessResult result = Regatta({"tune", "--device-class", "c", kGood});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_NE(result.err.find("127.0.0.1:1"), std::string::npos) << result.err;
+}
+
+TEST(CliErrors, WhatCannotBePrintedIsNoSuccess) {
+  const ProcessResult full = Shell("ops --json >/dev/full");
+  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_NE(full.err.find("standard output"), std::string::npos) << full.err;
+  EXPECT_EQ(Shell("ops --json >&-").exit_code, 1);
+  EXPECT_EQ(Shell("ops --json <&- 2>&-").exit_code, 0);
+}
+
+TEST(CliHelp, IsASuccessOnStandardOutput) {
+  for (const std::string command :
+       {"", "up", "devices", "tune", "jobs", "cancel", "best", "records",
+        "compile", "run", "ops"}) {
+    const ProcessResult result =
+        command.empty() ? Regatta({"--help"}) : Regatta({command, "--help"});
+    EXPECT_EQ(result.exit_code, 0) << command;
+    EXPECT_NE(result.out.find("--help"), std::string::npos) << result.out;
+    EXPECT_EQ(result.err, "");
+  }
+  EXPECT_EQ(Regatta({"--version"}).out.substr(0, 8), "regatta ");
+}
+
+TEST(Ops, AreListedWithTheirParameters) {
+  const Json ops = Json::parse(Regatta({"ops", "--json"}).out)["ops"];
+  ASSERT_TRUE(ops.is_array());
+  std::vector<std::string> names;
+  for (const Json& op : ops) names.push_back(op["name"]);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "matmul"), 1);
+  EXPECT_TRUE(ops[0]["parameters"][0]["default"].is_null());
+}
+
+// A log without any record.
+class EmptyLog : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(OpenTuningLog(log_).ok()); }
+
+  ProcessResult Compile(std::vector<std::string> more,
+                        const std::string& header = "k.h") {
+    std::vector<std::string> arguments = {
+        "compile", kGood,      "--log",    log_,
+        "-o",      Out("k.so"), "--header", Out(header)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Regatta(arguments);
+  }
+  std::string Out(const std::string& name) { return dir_.path() + "/" + name; }
+
+  TempDir dir_;
+  std::string log_ = dir_.path() + "/tuning.db";
+};
+
+TEST_F(EmptyLog, DoesNotKnowThisMachine) {
+  const ProcessResult result = Compile({});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.err.find("--device-class"), std::string::npos) << result.err;
+  EXPECT_EQ(result.out, "");
+  EXPECT_FALSE(std::filesystem::exists(Out("k.so")));
+  EXPECT_EQ(Compile({"--device-class", "no-such-board"}).exit_code, 1);
+}
+
+TEST_F(EmptyLog, GivesTheDefaultForATarget) {
+  const ProcessResult result = Compile(
+      {"--target", "cpu,triple=x86_64-linux-gnu,mcpu=x86-64-v3", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json document = Json::parse(result.out);
+  EXPECT_EQ(document["grade"], "default");
+  EXPECT_EQ(document["function"], "k");
+  EXPECT_TRUE(document["device_class"].is_null());
+  EXPECT_EQ(document["threads"], 1);
+  EXPECT_EQ(document["cache"], "warm");
+  EXPECT_TRUE(std::filesystem::exists(Out("k.so")));
+  EXPECT_TRUE(std::filesystem::exists(Out("k.h")));
+}
+
+TEST_F(EmptyLog, AHeaderThatCannotBeWrittenLeavesNoLibraryEither) {
+  const ProcessResult result =
+      Compile({"--target", "cpu,triple=x86_64-linux-gnu,mcpu=x86-64-v3"},
+              "none/k.h");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("none/k.h"), std::string::npos) << result.err;
+  EXPECT_FALSE(std::filesystem::exists(Out("k.so")));
+}
+
+}  // namespace
+}  // namespace regatta::cli

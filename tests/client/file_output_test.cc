@@ -1,0 +1,93 @@
+#include "client/cli/file_output.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "tests/support/process.h"
+
+namespace regatta::cli {
+namespace {
+
+using ::regatta::testing::ReadFile;
+using ::regatta::testing::TempDir;
+using ::regatta::testing::WriteFile;
+
+int FilesIn(const std::string& dir) {
+  int count = 0;
+  for ([[maybe_unused]] const auto& entry :
+       std::filesystem::directory_iterator(dir)) {
+    ++count;
+  }
+  return count;
+}
+
+TEST(WriteFileAtomically, ReplacesWhatWasThere) {
+  const TempDir dir;
+  const std::string path = dir.path() + "/lib.so";
+  WriteFile(path, "old");
+  ASSERT_TRUE(WriteFileAtomically(path, "new bytes", true).ok());
+  EXPECT_EQ(ReadFile(path), "new bytes");
+  EXPECT_EQ(FilesIn(dir.path()), 1);
+  struct stat info;
+  ASSERT_EQ(stat(path.c_str(), &info), 0);
+  EXPECT_NE(info.st_mode & S_IXUSR, 0u);
+}
+
+TEST(WriteFileAtomically, AFolderThatIsNotThereIsNamed) {
+  const TempDir dir;
+  const std::string path = dir.path() + "/none/k.h";
+  const absl::Status status = WriteFileAtomically(path, "x", false);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_NE(status.message().find(path), absl::string_view::npos) << status;
+  EXPECT_EQ(FilesIn(dir.path()), 0);
+}
+
+TEST(WriteFileAtomically, AFolderInThePlaceLeavesNothingBehind) {
+  const TempDir dir;
+  std::filesystem::create_directory(dir.path() + "/k.h");
+  EXPECT_FALSE(WriteFileAtomically(dir.path() + "/k.h", "x", false).ok());
+  EXPECT_EQ(FilesIn(dir.path()), 1);
+  EXPECT_TRUE(std::filesystem::is_directory(dir.path() + "/k.h"));
+}
+
+TEST(WriteFileAtomically, AFullDiskLeavesNothingBehind) {
+  // A limit on file sizes acts like one.
+  const TempDir dir;
+  const std::string path = dir.path() + "/lib.so";
+  WriteFile(path, "old");
+  EXPECT_EXIT(
+      {
+        signal(SIGXFSZ, SIG_IGN);
+        const rlimit limit = {1000, 1000};
+        setrlimit(RLIMIT_FSIZE, &limit);
+        const absl::Status status =
+            WriteFileAtomically(path, std::string(5000, 'x'), false);
+        exit(absl::IsFailedPrecondition(status) ? 7 : 8);
+      },
+      ::testing::ExitedWithCode(7), "");
+  EXPECT_EQ(ReadFile(path), "old");
+  EXPECT_EQ(FilesIn(dir.path()), 1);
+}
+
+TEST(StagedFile, AppearsOnlyWhenCommitted) {
+  const TempDir dir;
+  const std::string path = dir.path() + "/a";
+  {
+    auto file = StagedFile::Write(path, "bytes", false);
+    ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_FALSE(std::filesystem::exists(path));
+  }
+  EXPECT_EQ(FilesIn(dir.path()), 0);
+  auto file = StagedFile::Write(path, "bytes", false);
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_TRUE(file->Commit().ok());
+  EXPECT_EQ(ReadFile(path), "bytes");
+  EXPECT_EQ(FilesIn(dir.path()), 1);
+}
+
+}  // namespace
+}  // namespace regatta::cli
