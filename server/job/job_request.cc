@@ -99,7 +99,7 @@ absl::Status CheckDeviceClass(const std::string& device_class, int threads,
   const ClassView* view = context.fleet->Find(device_class);
   if (view != nullptr) {
     if (view->cores > 0 && threads > view->cores) {
-      return absl::InvalidArgumentError(
+      return absl::FailedPreconditionError(
           absl::StrCat("policy.threads is ", threads, ", but a board of class ",
                        device_class, " has ", view->cores, " cores"));
     }

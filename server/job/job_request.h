@@ -53,7 +53,7 @@ struct RequestContext {
 
 // NotFound when neither the fleet nor the log knows the class, listing those
 // that exist; Unavailable while no tracker has told of its devices.
-// InvalidArgument when a registered class has fewer cores than `threads`.
+// FailedPrecondition when a registered class has fewer cores than `threads`.
 absl::Status CheckDeviceClass(const std::string& device_class, int threads,
                               const RequestContext& context);
 
