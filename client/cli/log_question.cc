@@ -18,7 +18,11 @@ absl::StatusOr<v1::BestAnswer> AskLogFile(const std::string& path,
   OpenOptions options;
   options.create = false;
   options.read_only = true;
-  ASSIGN_OR_RETURN(auto log, OpenTuningLog(path, options));
+  auto opened = OpenTuningLog(path, options);
+  if (absl::IsNotFound(opened.status())) {
+    return absl::FailedPreconditionError(opened.status().message());
+  }
+  ASSIGN_OR_RETURN(auto log, std::move(opened));
   ASSIGN_OR_RETURN(std::vector<std::string> classes, log->DeviceClasses());
   auto host = DescribeHost();
 
