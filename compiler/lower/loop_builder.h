@@ -40,8 +40,8 @@ class LoopBuilder {
                       const std::function<Affine(int index)>& bind) const;
 
   // How a stage's expression reads a tensor; absent: from its own buffer.
-  using AccessHook = std::function<std::optional<loop::ValuePtr>(
-      const Expr& access)>;
+  using AccessHook =
+      std::function<std::optional<loop::ValuePtr>(const Expr& access)>;
   // The loop value of an expression whose indices are bound by `bind` to forms
   // over loop ids, in a type wide enough to compute in: f32 for narrow floats,
   // i32 for narrow integers. A hook's value has its buffer's type. Padded

@@ -32,8 +32,8 @@ struct Knob {
   size_t Position(int64_t value) const;
 };
 
-// A size that may be limited: the sizes below `extent`, ascending, then 0, which
-// prints as "all" and means `extent`. The default is "all".
+// A size that may be limited: the sizes below `extent`, ascending, then 0,
+// which prints as "all" and means `extent`. The default is "all".
 Knob SizeKnob(std::string name, std::string help, int64_t extent,
               std::vector<int64_t> sizes);
 // A knob of named choices numbered from 0.

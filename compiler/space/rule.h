@@ -20,10 +20,10 @@ namespace regatta {
 
 // What a rule may look at. Everything a schedule depends on is here.
 struct SpaceContext {
-  Workload workload;    // for rules: simplified (simplify.h)
-  Target target;        // complete
-  int threads = 1;      // a part offers parallel knobs only when above 1
-  MachineHints hints;   // for defaults and ranges
+  Workload workload;   // for rules: simplified (simplify.h)
+  Target target;       // complete
+  int threads = 1;     // a part offers parallel knobs only when above 1
+  MachineHints hints;  // for defaults and ranges
 };
 
 // One way to run stages [first_stage, first_stage + stage_count). Immutable;

@@ -31,11 +31,11 @@ class Reader {
 
   absl::Status Expected(std::string_view what) const {
     const std::string_view rest = text_.substr(pos_, 20);
-    return absl::InvalidArgumentError(absl::StrCat(
-        "schedule: at character ", pos_ + 1,
-        AtEnd() ? std::string(" (the end)")
-                : absl::StrCat(", near '", std::string(rest), "'"),
-        ": expected ", std::string(what)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("schedule: at character ", pos_ + 1,
+                     AtEnd() ? std::string(" (the end)")
+                             : absl::StrCat(", near '", std::string(rest), "'"),
+                     ": expected ", std::string(what)));
   }
 
   absl::StatusOr<std::string> Name(std::string_view what) {
@@ -73,9 +73,8 @@ absl::StatusOr<PartText> ParsePart(Reader& in) {
     ASSIGN_OR_RETURN(std::string value, in.Value());
     for (const auto& [other, unused] : part.knobs) {
       if (other == name) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("schedule: part ", part.label, ": knob ", name,
-                         " is given twice"));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "schedule: part ", part.label, ": knob ", name, " is given twice"));
       }
     }
     part.knobs.emplace_back(std::move(name), std::move(value));

@@ -154,8 +154,8 @@ class Merger {
     return term.var;
   }
 
-  // Whether dimensions d and d + 1 of `use` are walked by two plain indices, the
-  // second over its whole dimension.
+  // Whether dimensions d and d + 1 of `use` are walked by two plain indices,
+  // the second over its whole dimension.
   bool IsPair(const Stage& stage, const Use& use, size_t d, int* u,
               int* v) const {
     const std::vector<int64_t>& shape = w_.tensors[use.tensor].shape;
@@ -213,8 +213,8 @@ class Merger {
         if (has_v && d == 0) return false;
         if (first + 1 >= use.subscripts.size()) return false;
         int a, b;
-        if (!merges_[use.tensor][first] ||
-            !IsPair(stage, use, first, &a, &b) || a != u || b != v) {
+        if (!merges_[use.tensor][first] || !IsPair(stage, use, first, &a, &b) ||
+            a != u || b != v) {
           return false;
         }
       }

@@ -299,8 +299,7 @@ bool Space::Visit(Schedule& schedule, size_t p,
   }
 }
 
-void Space::ForEach(
-    const std::function<bool(const Schedule&)>& visit) const {
+void Space::ForEach(const std::function<bool(const Schedule&)>& visit) const {
   for (size_t s = 0; s < sketches_->size(); ++s) {
     Schedule schedule{.sketch = static_cast<int>(s)};
     if (!Visit(schedule, 0, visit)) return;
@@ -345,8 +344,8 @@ absl::StatusOr<KnobValues> Space::ParsePart(const Part& part,
   for (const auto& [name, value] : text.knobs) {
     if (std::none_of(knobs.begin(), knobs.end(),
                      [&](const Knob& knob) { return knob.name == name; })) {
-      return error(absl::StrCat("unknown knob '", name, "'; known: ",
-                                KnobNames(part)));
+      return error(
+          absl::StrCat("unknown knob '", name, "'; known: ", KnobNames(part)));
     }
   }
   KnobValues values;
@@ -360,8 +359,8 @@ absl::StatusOr<KnobValues> Space::ParsePart(const Part& part,
     const std::optional<int64_t> value = knob.Parse(given->second);
     if (!value) {
       return error(absl::StrCat("knob ", knob.name, " has no choice '",
-                                given->second, "'; choices: ",
-                                ChoiceNames(knob)));
+                                given->second,
+                                "'; choices: ", ChoiceNames(knob)));
     }
     values.push_back(*value);
   }
@@ -379,20 +378,17 @@ absl::StatusOr<Schedule> Space::Parse(std::string_view text) const {
             absl::StrAppend(out, Label(*p));
           }));
     }
-    const std::string given = absl::StrJoin(
-        parts, "+", [](std::string* out, const PartText& part) {
+    const std::string given =
+        absl::StrJoin(parts, "+", [](std::string* out, const PartText& part) {
           absl::StrAppend(out, part.label);
         });
-    return absl::InvalidArgumentError(
-        absl::StrCat("schedule: this workload has no schedules of the form ",
-                     given.substr(0, 80), "; it has ",
-                     absl::StrJoin(known, ", ")));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "schedule: this workload has no schedules of the form ",
+        given.substr(0, 80), "; it has ", absl::StrJoin(known, ", ")));
   }
-  Schedule schedule{
-      .sketch = static_cast<int>(sketch - sketches_->data())};
+  Schedule schedule{.sketch = static_cast<int>(sketch - sketches_->data())};
   for (size_t p = 0; p < parts.size(); ++p) {
-    ASSIGN_OR_RETURN(KnobValues values,
-                     ParsePart(*sketch->parts[p], parts[p]));
+    ASSIGN_OR_RETURN(KnobValues values, ParsePart(*sketch->parts[p], parts[p]));
     schedule.parts.push_back(std::move(values));
   }
   return schedule;
@@ -403,8 +399,7 @@ std::optional<Schedule> Space::Adapt(std::string_view foreign_text) const {
   if (!parts.ok()) return std::nullopt;
   const Sketch* sketch = FindSketch(*parts);
   if (sketch == nullptr) return std::nullopt;
-  Schedule schedule{
-      .sketch = static_cast<int>(sketch - sketches_->data())};
+  Schedule schedule{.sketch = static_cast<int>(sketch - sketches_->data())};
   for (size_t p = 0; p < parts->size(); ++p) {
     const Part& part = *sketch->parts[p];
     KnobValues values;

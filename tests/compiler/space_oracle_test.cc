@@ -1,4 +1,6 @@
 // Whatever a schedule says, the result is the interpreter's.
+#include <algorithm>
+#include <cstdio>
 #include <set>
 #include <string>
 
@@ -9,42 +11,53 @@
 namespace regatta {
 namespace {
 
-// Random legal schedules of one workload against the interpreter, the default
-// and the seeds first. Small spaces are walked whole.
-void CheckSchedules(const std::string& workload, const std::string& target,
-                    int count, int threads = 1) {
+// Legal schedules of one workload against the interpreter: the seeds first,
+// then random ones until `count` are done or four times as many were drawn.
+// Returns how many distinct ones ran.
+int CheckSchedules(const std::string& workload, const std::string& target,
+                   int count, int threads = 1) {
   const Space space = SpaceOf(workload, target, threads);
   const Oracle oracle(space.context().workload);
   std::set<Schedule> seen;
-  for (const Schedule& schedule : space.Seeds()) {
-    if (seen.size() >= static_cast<size_t>(count)) break;
-    if (!seen.insert(schedule).second) continue;
+  const auto check = [&](const Schedule& schedule) {
+    if (static_cast<int>(seen.size()) >= count ||
+        !seen.insert(schedule).second) {
+      return;
+    }
     ASSERT_EQ(space.Refusal(schedule), std::nullopt) << space.Print(schedule);
     ASSERT_TRUE(oracle.Agrees(space, schedule));
-  }
+  };
+  for (const Schedule& schedule : space.Seeds()) check(schedule);
   Random random(7);
-  for (int tries = 0; tries < 4 * count &&
-                      seen.size() < static_cast<size_t>(count);
-       ++tries) {
+  for (int i = 0; i < 4 * count && !testing::Test::HasFatalFailure(); ++i) {
     const std::optional<Schedule> schedule = space.Sample(random);
-    ASSERT_TRUE(schedule.has_value()) << workload;
-    if (!seen.insert(*schedule).second) continue;
-    ASSERT_EQ(space.Refusal(*schedule), std::nullopt)
-        << space.Print(*schedule);
-    ASSERT_TRUE(oracle.Agrees(space, *schedule));
+    EXPECT_TRUE(schedule.has_value()) << workload;
+    if (schedule) check(*schedule);
   }
+  return static_cast<int>(seen.size());
+}
+
+// At least 150 schedules per operator must have run at the default scale.
+void ExpectEnough(int checked) {
+  std::printf("%d schedules checked\n", checked);
+  EXPECT_GE(checked, std::min(150, Scaled(150)));
 }
 
 TEST(SpaceOracleTest, MatmulSchedulesAgreeWithTheInterpreter) {
+  int checked = 0;
   for (const char* workload :
        {"matmul(m=13,n=37,k=29)", "matmul(m=1,n=1,k=1)", "matmul(m=1,n=70,k=9)",
         "matmul(m=40,n=1,k=21)", "matmul(m=1,n=1,k=33)",
         "matmul(m=64,n=64,k=64)", "matmul(m=31,n=48,k=130)"}) {
-    CheckSchedules(workload, kAvx512, Scaled(40));
+    checked += CheckSchedules(workload, kAvx512, Scaled(40));
   }
+  // The shape of the issue; slow, so few of it here.
+  checked += CheckSchedules("matmul(m=127,n=193,k=511)", kAvx512, Scaled(2));
+  ExpectEnough(checked);
 }
 
 TEST(SpaceOracleTest, ConvolutionSchedulesAgreeWithTheInterpreter) {
+  int checked = 0;
   for (const char* workload :
        {"conv2d(n=1,h=8,w=9,ci=6,co=20,kh=3,kw=3,stride=1,pad=1)",
         "conv2d(n=2,h=7,w=11,ci=3,co=5,kh=3,kw=3)",
@@ -55,18 +68,41 @@ TEST(SpaceOracleTest, ConvolutionSchedulesAgreeWithTheInterpreter) {
         "conv2d(n=1,h=1,w=1,ci=1,co=1,kh=1,kw=1)",
         "conv2d(n=1,h=5,w=1,ci=2,co=3,kh=3,kw=1,pad=1)",
         "conv2d(n=2,h=9,w=20,ci=5,co=4,kh=3,kw=2,stride=1,pad=1,layout=NCHW)",
-        "conv2d(n=1,h=7,w=9,ci=3,co=7,kh=3,kw=3,stride=2,pad=1,layout=NCHW)"}) {
-    CheckSchedules(workload, kAvx512, Scaled(20));
+        "conv2d(n=1,h=7,w=9,ci=3,co=7,kh=3,kw=3,stride=2,pad=1,"
+        "layout=NCHW)"}) {
+    checked += CheckSchedules(workload, kAvx512, Scaled(20));
   }
+  ExpectEnough(checked);
 }
 
 TEST(SpaceOracleTest, SoftmaxSchedulesAgreeWithTheInterpreter) {
+  int checked = 0;
   for (const char* workload :
        {"softmax(rows=5,cols=67)", "softmax(rows=1,cols=100)",
         "softmax(rows=9,cols=1)", "softmax(rows=1,cols=1)",
         "softmax(rows=16,cols=128)"}) {
-    CheckSchedules(workload, kAvx512, Scaled(40));
+    checked += CheckSchedules(workload, kAvx512, Scaled(50));
   }
+  ExpectEnough(checked);
+}
+
+// A check that cannot fail proves nothing.
+TEST(SpaceOracleTest, BrokenLoopsAreNoticed) {
+  const Space space = SpaceOf("matmul(m=13,n=37,k=29)");
+  const Oracle oracle(space.context().workload);
+  const loop::Program good = space.Emit(space.Default());
+  ASSERT_TRUE(oracle.Agrees(good, "good"));
+  // The tail left out: its elements are never written.
+  loop::Program cut = good;
+  ASSERT_EQ(cut.kernels.back().body->kind, loop::Stmt::Kind::kBlock);
+  auto body = std::make_shared<loop::Stmt>(*cut.kernels.back().body);
+  body->body.pop_back();
+  cut.kernels.back().body = body;
+  EXPECT_FALSE(oracle.Agrees(cut, "cut"));
+  // Out of bounds: the verifier's part.
+  loop::Program other = good;
+  std::swap(other.buffers[0].elements, other.buffers[1].elements);
+  EXPECT_FALSE(oracle.Agrees(other, "inputs of the wrong sizes"));
 }
 
 // Structures that no operator has today: rules must cover whatever the grammar
@@ -97,7 +133,8 @@ constexpr const char* kExpressions[] = {
     "C[j,i] = sum(k) A[i,k] * B[k,j] where i=19, j=37, k=25",
     "C[b,i,j] = sum(k) A[b,i,k] * B[b,k,j] where b=3, i=12, j=34, k=11",
     "C[i,j,b] = sum(k) A[i,k,b] * B[k,j,b] where b=18, i=7, j=5, k=6",
-    "C[n,y,x,c] = sum(r,s) pad(X[n,y+r-1,x+s-1,c],0) * W[r,s,c] where n=1, y=6, "
+    "C[n,y,x,c] = sum(r,s) pad(X[n,y+r-1,x+s-1,c],0) * W[r,s,c] where n=1, "
+    "y=6, "
     "x=7, c=21, r=3, s=3, X=f32[1,6,7,21]",
     "C[x,o] = sum(s,c) X[x+s,c] * W[s,c,o] where x=23, s=5, c=4, o=19",
     "C[i,j] = sum(k,l) A[i,k,l] * B[l,k,j] where i=9, j=33, k=7, l=6",
@@ -120,7 +157,8 @@ constexpr const char* kExpressions[] = {
     "E[j] = sum(i) D[i,j] where i=9, j=40, k=30",
     "C[i,j] = sum(k) A[i,k] * B[k,j]; D[i,l] = sum(j) C[i,j] * G[j,l] where "
     "i=9, j=20, k=30, l=18",
-    "C[i,j] = sum(k) A[i,k] * B[k,j]; D[i,j] = f32(i) + C[i,j] where i=9, j=20, "
+    "C[i,j] = sum(k) A[i,k] * B[k,j]; D[i,j] = f32(i) + C[i,j] where i=9, "
+    "j=20, "
     "k=30, A=f16[9,30], B=f16[30,20], C=f16[9,20], D=f32[9,20]",
     "C[y,x,o] = sum(r,s,c) pad(X[y+r-1,x+s-1,c],0) * W[r,s,c,o]; "
     "D[y,x,o] = max(C[y,x,o] * g[o] + b[o], 0) where y=5, x=9, o=20, r=3, s=3, "
@@ -154,14 +192,10 @@ TEST(SpaceOracleTest, ParallelSchedulesAgreeWithTheInterpreter) {
 TEST(SpaceOracleTest, OperatorSamplesAgreeWithTheInterpreter) {
   for (const Op& op : Ops()) {
     for (const std::string& sample : op.samples) {
-      if (sample == "matmul(m=127,n=193,k=511)") continue;  // below
+      if (WorkloadOf(sample).Flops() > 1e6) continue;  // slow to interpret
       CheckSchedules(sample, kAvx512, Scaled(6));
     }
   }
-}
-
-TEST(SpaceOracleTest, LargeOddMatmulAgreesWithTheInterpreter) {
-  CheckSchedules("matmul(m=127,n=193,k=511)", kAvx512, Scaled(2));
 }
 
 }  // namespace

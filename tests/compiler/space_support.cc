@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 
 #include "base/check.h"
@@ -16,7 +17,7 @@ namespace {
 // about one, each sum held in f32 and the result in `type`.
 double Tolerance(DType type, double terms, double expected) {
   if (!IsFloat(type)) return 0;
-  const double unit = type == DType::kF32 ? 0x1p-24
+  const double unit = type == DType::kF32   ? 0x1p-24
                       : type == DType::kF16 ? 0x1p-11
                                             : 0x1p-8;
   return 2 * unit * (1 + std::abs(expected)) + 0x1p-24 * terms * 4;
@@ -34,10 +35,9 @@ Space SpaceOf(const std::string& workload, const std::string& target,
               int threads) {
   absl::StatusOr<Target> parsed = ParseTarget(target);
   CHECK(parsed.ok()) << target << ": " << parsed.status().ToString();
-  absl::StatusOr<Space> space =
-      Space::Create({.workload = WorkloadOf(workload),
-                     .target = *std::move(parsed),
-                     .threads = threads});
+  absl::StatusOr<Space> space = Space::Create({.workload = WorkloadOf(workload),
+                                               .target = *std::move(parsed),
+                                               .threads = threads});
   CHECK(space.ok()) << workload << ": " << space.status().ToString();
   return *std::move(space);
 }
@@ -60,9 +60,13 @@ std::vector<TensorValues> RandomInputs(const Workload& workload,
 }
 
 int Scaled(int count) {
-  const char* scale = std::getenv("REGATTA_TEST_SCALE");
-  const double factor = scale == nullptr ? 1 : std::atof(scale);
-  return std::max(1, static_cast<int>(count * factor));
+  static const double scale = [] {
+    const char* text = std::getenv("REGATTA_TEST_SCALE");
+    const double value = text == nullptr ? 1 : std::atof(text);
+    std::printf("REGATTA_TEST_SCALE is %g\n", value);
+    return value;
+  }();
+  return std::max(1, static_cast<int>(count * scale));
 }
 
 Oracle::Oracle(const Workload& workload, uint64_t seed)
@@ -80,8 +84,11 @@ Oracle::Oracle(const Workload& workload, uint64_t seed)
 
 testing::AssertionResult Oracle::Agrees(const Space& space,
                                         const Schedule& schedule) const {
-  const std::string name = space.Print(schedule);
-  const loop::Program program = space.Emit(schedule);
+  return Agrees(space.Emit(schedule), space.Print(schedule));
+}
+
+testing::AssertionResult Oracle::Agrees(const loop::Program& program,
+                                        const std::string& name) const {
   if (const absl::Status status = loop::Verify(program); !status.ok()) {
     return testing::AssertionFailure()
            << workload_.text << " " << name << ": " << status.ToString();

@@ -31,7 +31,8 @@ Space SpaceOf(const std::string& workload, const std::string& target = kAvx512,
 // Values in [-1, 1] or small integers, as the tensors' types hold them.
 std::vector<TensorValues> RandomInputs(const Workload& workload, uint64_t seed);
 
-// How often a test tries, times REGATTA_TEST_SCALE (default 1).
+// How often a test tries: `count` times REGATTA_TEST_SCALE (default 1). Prints
+// the scale once.
 int Scaled(int count);
 
 // One workload, its inputs and what the interpreter makes of them.
@@ -43,6 +44,9 @@ class Oracle {
   // A failure names the schedule.
   testing::AssertionResult Agrees(const Space& space,
                                   const Schedule& schedule) const;
+  // The same for loops from elsewhere, called `name` in failures.
+  testing::AssertionResult Agrees(const loop::Program& program,
+                                  const std::string& name) const;
 
  private:
   Workload workload_;

@@ -83,8 +83,7 @@ loop::StmtPtr CopyBox(LoopBuilder& out, const Expr& access, const Box& box,
     Affine offset;
     for (size_t d = 0; d < rank; ++d) {
       subscripts.push_back(source[d] + at[d]);
-      offset = offset +
-               (at[d] + (part.low[d] - box.low[d])) * box.stride[d];
+      offset = offset + (at[d] + (part.low[d] - box.low[d])) * box.stride[d];
     }
     return loop::Store(buffer, offset, LoadAt(out, access, subscripts));
   };
@@ -98,15 +97,14 @@ loop::StmtPtr CopyBox(LoopBuilder& out, const Expr& access, const Box& box,
         return nest(d + 1);
       });
     }
-    return ForTiles(
-        out, Affine(), part.extent[d], kCopyVectors * lanes, here,
-        [&](const Affine& start, int64_t extent) {
-          return ForVectors(out, VectorTile::Of(extent, lanes),
-                            [&](const VectorPosition& p) {
-                              at[d] = start + p.position;
-                              return copy(at);
-                            });
-        });
+    return ForTiles(out, Affine(), part.extent[d], kCopyVectors * lanes, here,
+                    [&](const Affine& start, int64_t extent) {
+                      return ForVectors(out, VectorTile::Of(extent, lanes),
+                                        [&](const VectorPosition& p) {
+                                          at[d] = start + p.position;
+                                          return copy(at);
+                                        });
+                    });
   };
   return nest(0);
 }

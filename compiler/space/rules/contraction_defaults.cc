@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kSeedKernels = 8;
 constexpr size_t kMaxSeeds = 20;
 // Below this many rows a packed copy of B is not read often enough to pay.
-constexpr int64_t kRowsWorthPacking = 48;
+constexpr int64_t kRowsWorthPacking = 512;
 // Up to this many rows a contraction is bound by streaming B.
 constexpr int64_t kStreamingRows = 4;
 constexpr int64_t kStreamingDepth = 16;  // summed elements per pass over B
@@ -100,15 +100,14 @@ void ContractionPart::WishBlocks(const ContractionTiling& kernel,
           facts.VectorExtent(), values);
   SetWord("order", rows <= kStreamingRows ? "knm" : "nkm", values);
   const int64_t b_bytes = step_bytes * split * facts.VectorExtent();
-  const bool pack_b = rows >= kRowsWorthPacking &&
-                      (!shape_.b_contiguous || b_bytes > context_.hints.l1_bytes);
+  const bool pack_b =
+      !shape_.b_contiguous || (rows >= kRowsWorthPacking && b_bytes > l2);
   SetWord("pack_b", pack_b ? "panel" : "none", values);
   // Rows of A that lie whole pages apart fall into few sets of the cache.
   const int64_t row_bytes =
-      kernel.row_index < 0
-          ? 0
-          : FlatForm(w, *shape_.a).Coeff(kernel.row_index) *
-                DTypeBytes(w.tensors[shape_.a->tensor].dtype);
+      kernel.row_index < 0 ? 0
+                           : FlatForm(w, *shape_.a).Coeff(kernel.row_index) *
+                                 DTypeBytes(w.tensors[shape_.a->tensor].dtype);
   const bool collide = kernel.rows > 4 && row_bytes != 0 &&
                        row_bytes % kPageBytes == 0 &&
                        facts.VectorExtent() > 4 * kernel.TileWidth();
@@ -126,7 +125,8 @@ void ContractionPart::WishParallel(KnobValues& values) const {
     const KnobValues before = values;
     SetWord("par", group, values);
     if (values == before) continue;
-    const std::string_view blocks = group == std::string_view("m") ? "mc" : "nc";
+    const std::string_view blocks =
+        group == std::string_view("m") ? "mc" : "nc";
     const size_t at = Place(blocks);
     if (trips() >= context_.threads) return;
     // Smaller blocks until there are enough of them.
@@ -155,9 +155,9 @@ std::optional<KnobValues> ContractionPart::Around(
   values[Place("mr")] = kernel.rows;
   values[Place("nv")] = kernel.vectors;
   if (const size_t at = Place("rows_over"); at != knobs_.size()) {
-    values[at] = std::find(row_indices_.begin(), row_indices_.end(),
-                           kernel.row_index) -
-                 row_indices_.begin();
+    values[at] =
+        std::find(row_indices_.begin(), row_indices_.end(), kernel.row_index) -
+        row_indices_.begin();
   }
   const KnobValues plain = values;
   WishBlocks(kernel, values);
@@ -193,11 +193,19 @@ void ContractionPart::SetDefaults() {
     const char* label;
   };
   for (size_t i = 0; i < std::min<size_t>(2, best.size()); ++i) {
-    for (const Change& change : std::initializer_list<Change>{
-             {"pack_b", "panel"}, {"pack_b", "none"}, {"pack_b", "whole"},
-             {"pack_a", "block"}, {"unroll", "2"}, {"unroll", "4"},
-             {"order", "mnk"}, {"inner", "mn"}, {"kc", "all"},
-             {"kc", "256"}, {"mc", "112"}, {"mc", "all"}}) {
+    for (const Change& change :
+         std::initializer_list<Change>{{"pack_b", "panel"},
+                                       {"pack_b", "none"},
+                                       {"pack_b", "whole"},
+                                       {"pack_a", "block"},
+                                       {"unroll", "2"},
+                                       {"unroll", "4"},
+                                       {"order", "mnk"},
+                                       {"inner", "mn"},
+                                       {"kc", "all"},
+                                       {"kc", "256"},
+                                       {"mc", "112"},
+                                       {"mc", "all"}}) {
       KnobValues values = best[i];
       SetWord(change.knob, change.label, values);
       AddSeed(std::move(values));

@@ -29,8 +29,7 @@ int ContractionEmitter::AddScratch(const std::string& name, DType dtype,
 
 void ContractionEmitter::Emit() {
   const Workload& w = out_.workload();
-  any_parallel_ =
-      tiling_.parallel != ContractionTiling::Parallel::kNone;
+  any_parallel_ = tiling_.parallel != ContractionTiling::Parallel::kNone;
   levels_ = Levels();
   for (size_t i = 0; i < levels_.size(); ++i) {
     if (levels_[i].in_a) pack_level_ = i + 1;
@@ -52,11 +51,12 @@ void ContractionEmitter::Emit() {
                     : AddScratch("partial", stage().accumulator,
                                  w.tensors[stage().tensor].Elements(), false);
   }
-  row_range_ = {Affine(), tiling_.row_index < 0 ? 1 : Extent(tiling_.row_index)};
+  row_range_ = {Affine(),
+                tiling_.row_index < 0 ? 1 : Extent(tiling_.row_index)};
   vector_range_ = {Affine(), Extent(shape_.vector)};
   k_range_ = {Affine(), tiling_.split_k < 0 ? 1 : Extent(tiling_.split_k)};
-  out_.AddKernel(
-      absl::StrCat("contraction_", w.tensors[stage().tensor].name), Nest(0));
+  out_.AddKernel(absl::StrCat("contraction_", w.tensors[stage().tensor].name),
+                 Nest(0));
 }
 
 DType ContractionEmitter::ResultType() const {
@@ -75,9 +75,8 @@ ContractionEmitter::Operand ContractionEmitter::PadWhole(const Expr& access) {
   }
   const int64_t lanes = tiling_.lanes;
   const Box box = BoxOf(access, varying, lanes);
-  const int buffer =
-      AddScratch(absl::StrCat("padded_", tensor.name), tensor.dtype,
-                 box.elements, false);
+  const int buffer = AddScratch(absl::StrCat("padded_", tensor.name),
+                                tensor.dtype, box.elements, false);
   const auto first = [](int) { return Affine(); };
   out_.AddKernel(
       absl::StrCat("pad_", tensor.name),
@@ -92,8 +91,7 @@ ContractionEmitter::Operand ContractionEmitter::PadWhole(const Expr& access) {
 
 // Panels of one tile's width: [other indices][panel][k...][lane]. The summed
 // indices stand in the order in which the micro-kernel walks them.
-ContractionEmitter::Operand ContractionEmitter::PackPanels(
-    const Expr& access) {
+ContractionEmitter::Operand ContractionEmitter::PackPanels(const Expr& access) {
   const TensorDecl& tensor = out_.workload().tensors[access.tensor];
   const int64_t width = tiling_.TileWidth();
   const auto used = [&](int index) {
@@ -139,26 +137,26 @@ ContractionEmitter::Operand ContractionEmitter::PackPanels(
                                 return walk(d + 1);
                               });
             }
-            return ForVectors(
-                out_, VectorTile::Of(extent, tiling_.lanes),
-                [&](const VectorPosition& at) {
-                  bound[shape_.vector] = start + at.position;
-                  return loop::Store(buffer, offset(bind, start, at.position),
-                                     out_.LoadTensor(access, bind));
-                });
+            return ForVectors(out_, VectorTile::Of(extent, tiling_.lanes),
+                              [&](const VectorPosition& at) {
+                                bound[shape_.vector] = start + at.position;
+                                return loop::Store(
+                                    buffer, offset(bind, start, at.position),
+                                    out_.LoadTensor(access, bind));
+                              });
           };
           return walk(0);
         });
   };
   const std::function<StmtPtr(size_t)> nest = [&](size_t d) -> StmtPtr {
     if (d == outer.size()) return panels();
-    return MakeLoop(out_, Extent(outer[d]),
-                    any_parallel_ && d == 0 ? LoopKind::kParallel
-                                            : LoopKind::kSerial,
-                    [&](const Affine& var) {
-                      bound[outer[d]] = var;
-                      return nest(d + 1);
-                    });
+    return MakeLoop(
+        out_, Extent(outer[d]),
+        any_parallel_ && d == 0 ? LoopKind::kParallel : LoopKind::kSerial,
+        [&](const Affine& var) {
+          bound[outer[d]] = var;
+          return nest(d + 1);
+        });
   };
   out_.AddKernel(absl::StrCat("pack_", tensor.name), nest(0));
   return {.access = &access,
@@ -190,8 +188,8 @@ std::vector<ContractionEmitter::Level> ContractionEmitter::Levels() const {
         break;
       case LoopGroup::kN:
         add(shape_.n, false);
-        levels.push_back({Level::Kind::kVectorBlocks, shape_.vector,
-                          shape_.vector_in_a});
+        levels.push_back(
+            {Level::Kind::kVectorBlocks, shape_.vector, shape_.vector_in_a});
         break;
       case LoopGroup::kK:
         if (tiling_.split_k >= 0) {
@@ -284,8 +282,8 @@ StmtPtr ContractionEmitter::KBlocks(size_t level) {
     k_part_ = which;
     return Nest(level + 1);
   };
-  const bool finishes = stage_count_ > 1 ||
-                        partial_ != out_.TensorBuffer(stage().tensor);
+  const bool finishes =
+      stage_count_ > 1 || partial_ != out_.TensorBuffer(stage().tensor);
   const int64_t last_size = extent - (blocks - 1) * block;
   const bool last_alike = !finishes && last_size == block;
   std::vector<StmtPtr> parts;
@@ -294,7 +292,8 @@ StmtPtr ContractionEmitter::KBlocks(size_t level) {
   if (middle > 0) {
     parts.push_back(
         MakeLoop(out_, middle, LoopKind::kSerial, [&](const Affine& var) {
-          return part((var + 1) * block, block, {.first = false, .last = false});
+          return part((var + 1) * block, block,
+                      {.first = false, .last = false});
         }));
   }
   if (!last_alike) {

@@ -35,8 +35,8 @@ void ContractionPart::AddKernelKnobs() {
   std::vector<int64_t> rows;
   int64_t longest = 1;
   for (int index : row_indices_) longest = std::max(longest, Extent(index));
-  for (int64_t r : {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,
-                    13, 14, 15, 16, 18, 20, 22, 24, 26, 28}) {
+  for (int64_t r : {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
+                    12, 13, 14, 15, 16, 18, 20, 22, 24, 26, 28}) {
     if (r <= longest) rows.push_back(r);
   }
   Add(NumberKnob("mr", "rows of the register block", std::move(rows)),
@@ -51,7 +51,8 @@ void ContractionPart::AddKernelKnobs() {
       [](Choices& c, int64_t x) { c.tiling.vectors = x; });
   if (row_indices_.size() > 1) {
     std::vector<std::string> labels;
-    const std::vector<int>& all = context_.workload.stages[shape_.stage].indices;
+    const std::vector<int>& all =
+        context_.workload.stages[shape_.stage].indices;
     for (int index : row_indices_) {
       const auto at = std::find(all.begin(), all.end(), index);
       labels.push_back(absl::StrCat("d", at - all.begin()));
@@ -71,8 +72,8 @@ void ContractionPart::AddBlockKnobs() {
   int64_t longest = 1;
   for (int index : row_indices_) longest = std::max(longest, Extent(index));
   const int64_t k = Extent(split_k_);
-  std::vector<int64_t> k_blocks = {64,  128,          256,
-                                   512, 1024,         CeilDiv(k, 2),
+  std::vector<int64_t> k_blocks = {64,   128,           256,
+                                   512,  1024,          CeilDiv(k, 2),
                                    2048, CeilDiv(k, 3), CeilDiv(k, 4)};
   // Few rows have nothing to keep in the cache but the streamed operand.
   if (shape_.Rows(context_.workload) <= 16) {
@@ -89,18 +90,22 @@ void ContractionPart::AddBlockKnobs() {
   Add(WordKnob("pack_a", "copy of the operand that is shared by vectors",
                {padded ? "whole" : "none", "block"}),
       [](Choices& c, int64_t x) { c.tiling.pack_a = x == 1; });
-  Add(WordKnob("pack_b", "copy of the operand that is loaded in vectors",
-               {CanLeave(context_.workload, *shape_.b) ? "whole" : "none",
-                "panel"}),
+  Add(WordKnob(
+          "pack_b", "copy of the operand that is loaded in vectors",
+          {CanLeave(context_.workload, *shape_.b) ? "whole" : "none", "panel"}),
       [](Choices& c, int64_t x) { c.tiling.pack_b = x == 1; });
 }
 
 void ContractionPart::AddOrderKnobs() {
   constexpr LoopGroup kM = LoopGroup::kM, kN = LoopGroup::kN,
                       kK = LoopGroup::kK;
-  static constexpr std::array<std::array<LoopGroup, 3>, 6> kOrders = {{
-      {kN, kK, kM}, {kN, kM, kK}, {kM, kN, kK},
-      {kM, kK, kN}, {kK, kN, kM}, {kK, kM, kN}}};
+  static constexpr std::array<std::array<LoopGroup, 3>, 6> kOrders = {
+      {{kN, kK, kM},
+       {kN, kM, kK},
+       {kM, kN, kK},
+       {kM, kK, kN},
+       {kK, kN, kM},
+       {kK, kM, kN}}};
   Add(WordKnob("order", "order of the loops over blocks",
                {"nkm", "nmk", "mnk", "mkn", "knm", "kmn"}),
       [](Choices& c, int64_t x) { c.tiling.order = kOrders[x]; });
@@ -167,8 +172,7 @@ void ContractionPart::AddConstraints() {
   });
   add("rows_fit", [](const auto& t, const auto& facts) {
     if (t.rows <= facts.RowExtent()) return Violation();
-    return Violation(
-        absl::StrCat(t.rows, " rows of ", facts.RowExtent()));
+    return Violation(absl::StrCat(t.rows, " rows of ", facts.RowExtent()));
   });
   add("vectors_fit", [](const auto& t, const auto& facts) {
     if ((t.vectors - 1) * t.lanes < facts.VectorExtent()) return Violation();
@@ -184,14 +188,13 @@ void ContractionPart::AddConstraints() {
   add("code_size", [](const auto& t, const auto& facts) {
     const int64_t size = facts.CodeSize();
     if (size <= kMaxCodeSize) return Violation();
-    return Violation(absl::StrCat(size, " vector operations of at most ",
-                                  kMaxCodeSize));
+    return Violation(
+        absl::StrCat(size, " vector operations of at most ", kMaxCodeSize));
   });
   add("packed_size", [this](const auto& t, const auto& facts) {
     int64_t bytes = 0;
     if (t.pack_b) {
-      bytes = DTypeBytes(
-          context_.workload.tensors[shape_.b->tensor].dtype);
+      bytes = DTypeBytes(context_.workload.tensors[shape_.b->tensor].dtype);
       bytes *= RoundUp(facts.VectorExtent(), t.TileWidth()) * facts.KExtent();
       for (int index : shape_.n) bytes *= Extent(index);
       for (int index : shape_.batch) bytes *= Extent(index);

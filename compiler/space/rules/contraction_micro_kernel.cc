@@ -74,9 +74,8 @@ StmtPtr ContractionEmitter::KLoops(size_t depth,
                                    const std::function<StmtPtr()>& body) {
   if (depth == tiling_.k_order.size()) return body();
   const int index = tiling_.k_order[depth];
-  const IndexRange range = index == tiling_.split_k
-                               ? k_range_
-                               : IndexRange{Affine(), Extent(index)};
+  const IndexRange range =
+      index == tiling_.split_k ? k_range_ : IndexRange{Affine(), Extent(index)};
   const bool innermost = depth + 1 == tiling_.k_order.size();
   return MakeLoop(
       out_, range.extent, LoopKind::kSerial,
@@ -103,17 +102,16 @@ StmtPtr ContractionEmitter::Step(const RegisterTile& acc, int64_t rows,
                                       .dtype = a_type,
                                       .elements = rows,
                                       .scope = loop::Scope::kRegister});
-  StmtPtr multiply = MakeLoop(
-      out_, rows, LoopKind::kUnrolled, [&](const Affine& row) {
+  StmtPtr multiply =
+      MakeLoop(out_, rows, LoopKind::kUnrolled, [&](const Affine& row) {
         std::vector<StmtPtr> body;
         if (a >= 0) {
-          body.push_back(loop::Store(
-              a, row, LoadOperand(a_, BindTile(row, Affine()))));
+          body.push_back(
+              loop::Store(a, row, LoadOperand(a_, BindTile(row, Affine()))));
         }
         body.push_back(ForVectors(out_, tile, [&](const VectorPosition& at) {
           const Bind bind = BindTile(row, at.position);
-          const auto hook =
-              [&](const Expr& access) -> std::optional<ValuePtr> {
+          const auto hook = [&](const Expr& access) -> std::optional<ValuePtr> {
             if (&access == shape_.b) return b.Load(Affine(), at);
             if (a >= 0) return loop::Load(out_.buffer(a), a, row);
             return LoadOperand(a_, bind);
@@ -188,16 +186,15 @@ StmtPtr ContractionEmitter::FusedStages(const RegisterTile& acc,
         if (it == values.end()) return std::nullopt;
         return it->second.Load(Affine(), at);
       };
-      ValuePtr value =
-          i == 0 ? acc.Load(row, at)
-                 : out_.Translate(current.value, bind_current, hook);
+      ValuePtr value = i == 0
+                           ? acc.Load(row, at)
+                           : out_.Translate(current.value, bind_current, hook);
       value = loop::Cast(std::move(value), type);
       if (!keeps) {
         return loop::Store(out_.TensorBuffer(current.tensor),
                            ResultOffset(bind), std::move(value));
       }
-      return values.at(current.tensor)
-          .Store(Affine(), at, std::move(value));
+      return values.at(current.tensor).Store(Affine(), at, std::move(value));
     }));
     if (!keeps || !stores) continue;
     body.push_back(ForVectors(out_, tile, [&](const VectorPosition& at) {

@@ -73,8 +73,8 @@ class ContractionPart : public Part {
   const ContractionShape shape_;
   const int stage_count_;
   int64_t target_lanes_ = 1;
-  std::vector<int> row_indices_;           // candidates, innermost first
-  int split_k_ = -1;                       // the largest summed index
+  std::vector<int> row_indices_;  // candidates, innermost first
+  int split_k_ = -1;              // the largest summed index
   std::vector<std::vector<int>> k_orders_;
   std::vector<Knob> knobs_;
   std::vector<std::function<void(Choices&, int64_t)>> setters_;

@@ -30,11 +30,9 @@ bool Follows(const Workload& w, int first, int stage) {
   }
   bool reads_result = false;
   for (const Expr* access : Accesses(s.value)) {
-    const bool inside =
-        std::any_of(w.stages.begin() + first, w.stages.begin() + stage,
-                    [&](const Stage& earlier) {
-                      return earlier.tensor == access->tensor;
-                    });
+    const bool inside = std::any_of(
+        w.stages.begin() + first, w.stages.begin() + stage,
+        [&](const Stage& earlier) { return earlier.tensor == access->tensor; });
     if (!inside) continue;
     reads_result = true;
     for (size_t d = 0; d < access->subscripts.size(); ++d) {
@@ -52,8 +50,7 @@ int64_t ContractionShape::Rows(const Workload& workload) const {
   return rows;
 }
 
-std::optional<ContractionShape> MatchContraction(const Workload& w,
-                                                 int stage) {
+std::optional<ContractionShape> MatchContraction(const Workload& w, int stage) {
   const Stage& s = w.stages[stage];
   if (s.reduction != Reduction::kSum || s.indices.empty()) return std::nullopt;
   const Expr* value = s.value.get();

@@ -25,7 +25,8 @@ struct ContractionShape {
   std::vector<int> batch, m, n, k;  // in the stage's order, without `vector`
   int vector = -1;                  // the contiguous index of the output
   bool vector_in_a = false;
-  bool b_contiguous = false;  // neighbouring lanes of B are neighbours in memory
+  bool b_contiguous =
+      false;  // neighbouring lanes of B are neighbours in memory
   // Stages after `stage` that can be computed where the result is stored:
   // element by element from the result, each other and earlier tensors.
   int fusable_stages = 0;

@@ -12,7 +12,8 @@ namespace {
 int64_t EmittedUnits(int64_t extent, int64_t block, int64_t tile,
                      int64_t unit) {
   const auto in_block = [&](int64_t size) {
-    return (size >= tile ? CeilDiv(tile, unit) : 0) + CeilDiv(size % tile, unit);
+    return (size >= tile ? CeilDiv(tile, unit) : 0) +
+           CeilDiv(size % tile, unit);
   };
   int64_t units = extent >= block ? in_block(block) : 0;
   if (extent % block > 0) units += in_block(extent % block);
@@ -108,11 +109,10 @@ double TilingFacts::ModelCycles() const {
   for (int index : shape_.m) {
     if (index != t_.row_index) blocks *= Extent(index);
   }
-  return blocks *
-         (row_tiles * vector_tiles * tile_cycles(t_.rows, t_.vectors) +
-          row_tiles * tile_cycles(t_.rows, vector_rest) +
-          vector_tiles * tile_cycles(row_rest, t_.vectors) +
-          tile_cycles(row_rest, vector_rest));
+  return blocks * (row_tiles * vector_tiles * tile_cycles(t_.rows, t_.vectors) +
+                   row_tiles * tile_cycles(t_.rows, vector_rest) +
+                   vector_tiles * tile_cycles(row_rest, t_.vectors) +
+                   tile_cycles(row_rest, vector_rest));
 }
 
 }  // namespace regatta

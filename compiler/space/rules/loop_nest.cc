@@ -54,8 +54,8 @@ StmtPtr ForVectors(LoopBuilder& out, const VectorTile& tile,
         }));
   }
   if (tile.partial > 0) {
-    parts.push_back(MakeLoop(
-        out, tile.partial, LoopKind::kVector, [&](const Affine& lane) {
+    parts.push_back(
+        MakeLoop(out, tile.partial, LoopKind::kVector, [&](const Affine& lane) {
           return body({.piece = 1,
                        .position = lane + tile.full * tile.lanes,
                        .slot = lane});
@@ -77,8 +77,7 @@ RegisterTile::RegisterTile(LoopBuilder& out, const std::string& name,
   }
 }
 
-Affine RegisterTile::Offset(const Affine& row,
-                            const VectorPosition& at) const {
+Affine RegisterTile::Offset(const Affine& row, const VectorPosition& at) const {
   return row * row_elements_[at.piece] + at.slot;
 }
 
@@ -99,9 +98,8 @@ StmtPtr ForRowsAndVectors(
     const std::function<StmtPtr(const Affine& row, const VectorPosition&)>&
         body) {
   return MakeLoop(out, rows, LoopKind::kUnrolled, [&](const Affine& row) {
-    return ForVectors(out, tile, [&](const VectorPosition& at) {
-      return body(row, at);
-    });
+    return ForVectors(out, tile,
+                      [&](const VectorPosition& at) { return body(row, at); });
   });
 }
 

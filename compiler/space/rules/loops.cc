@@ -59,9 +59,9 @@ class LoopsPart : public Part {
 
   const SpaceContext& context_;
   const int stage_index_;
-  int output_index_ = -1;   // the one that is contiguous in the result
-  int reduced_index_ = -1;  // the one that vectorises best
-  int lanes_ = 1;           // of the target
+  int output_index_ = -1;           // the one that is contiguous in the result
+  int reduced_index_ = -1;          // the one that vectorises best
+  int lanes_ = 1;                   // of the target
   bool only_axis_reduced_ = false;  // where lanes have no choice
   std::vector<Knob> knobs_;
   std::vector<std::function<void(LoopsValues&, int64_t)>> setters_;
@@ -101,8 +101,7 @@ int64_t LoopsPart::InnerTrips(const LoopsValues& v) const {
   return Extent(stage().reduce_indices.back());
 }
 
-void LoopsPart::Add(Knob knob,
-                    std::function<void(LoopsValues&, int64_t)> set) {
+void LoopsPart::Add(Knob knob, std::function<void(LoopsValues&, int64_t)> set) {
   knobs_.push_back(std::move(knob));
   setters_.push_back(std::move(set));
 }
@@ -181,19 +180,19 @@ LoopsValues LoopsPart::Decode(const KnobValues& values) const {
 
 // The smallest values of all knobs satisfy every constraint.
 void LoopsPart::AddConstraints() {
-  constraints_.push_back(
-      {"register_budget", [this](const KnobValues& values) {
-         const LoopsValues v = Decode(values);
-         const int64_t used = v.rows * v.vectors + v.vectors;
-         const int64_t have = std::max(4, context_.target.vector_registers);
-         std::optional<std::string> violation;
-         if (Reduces() && used > have) {
-           violation = absl::StrCat(v.rows, "*", v.vectors, "+", v.vectors,
-                                    " = ", used, " of ", have,
-                                    " vector registers");
-         }
-         return violation;
-       }});
+  constraints_.push_back({"register_budget", [this](const KnobValues& values) {
+                            const LoopsValues v = Decode(values);
+                            const int64_t used = v.rows * v.vectors + v.vectors;
+                            const int64_t have =
+                                std::max(4, context_.target.vector_registers);
+                            std::optional<std::string> violation;
+                            if (Reduces() && used > have) {
+                              violation = absl::StrCat(
+                                  v.rows, "*", v.vectors, "+", v.vectors, " = ",
+                                  used, " of ", have, " vector registers");
+                            }
+                            return violation;
+                          }});
   constraints_.push_back(
       {"vectors_fit", [this](const KnobValues& values) {
          const LoopsValues v = Decode(values);
@@ -203,31 +202,31 @@ void LoopsPart::AddConstraints() {
            violation = absl::StrCat("vectors of ", v.vec, " lanes for ", extent,
                                     " elements");
          } else if (v.vectors > 1 && v.vec * v.vectors > extent) {
-           violation = absl::StrCat(v.vectors, "*", v.vec, " elements of ",
-                                    extent);
+           violation =
+               absl::StrCat(v.vectors, "*", v.vec, " elements of ", extent);
          }
          return violation;
        }});
-  constraints_.push_back(
-      {"rows_fit", [this](const KnobValues& values) {
-         const LoopsValues v = Decode(values);
-         const int64_t extent = Extent(RowIndex(v));
-         std::optional<std::string> violation;
-         if (v.rows > extent) {
-           violation = absl::StrCat(v.rows, " rows of ", extent);
-         }
-         return violation;
-       }});
-  constraints_.push_back(
-      {"unroll_fits", [this](const KnobValues& values) {
-         const LoopsValues v = Decode(values);
-         std::optional<std::string> violation;
-         if (v.unroll > InnerTrips(v)) {
-           violation = absl::StrCat(v.unroll, " copies of a loop of ",
-                                    InnerTrips(v), " steps");
-         }
-         return violation;
-       }});
+  constraints_.push_back({"rows_fit", [this](const KnobValues& values) {
+                            const LoopsValues v = Decode(values);
+                            const int64_t extent = Extent(RowIndex(v));
+                            std::optional<std::string> violation;
+                            if (v.rows > extent) {
+                              violation =
+                                  absl::StrCat(v.rows, " rows of ", extent);
+                            }
+                            return violation;
+                          }});
+  constraints_.push_back({"unroll_fits", [this](const KnobValues& values) {
+                            const LoopsValues v = Decode(values);
+                            std::optional<std::string> violation;
+                            if (v.unroll > InnerTrips(v)) {
+                              violation = absl::StrCat(v.unroll,
+                                                       " copies of a loop of ",
+                                                       InnerTrips(v), " steps");
+                            }
+                            return violation;
+                          }});
 }
 
 // The first legal values, trying the wishes for each knob in order of
@@ -244,10 +243,10 @@ void LoopsPart::SetDefaults() {
   const Workload& w = context_.workload;
   const bool over_reduced =
       Reduces() &&
-      (output_index_ < 0 || (StridedAccesses(w, stage(), output_index_) >
-                             StridedAccesses(w, stage(), reduced_index_)) ||
-       (Extent(output_index_) < lanes_ &&
-        Extent(reduced_index_) >= lanes_));
+      (output_index_ < 0 ||
+       (StridedAccesses(w, stage(), output_index_) >
+        StridedAccesses(w, stage(), reduced_index_)) ||
+       (Extent(output_index_) < lanes_ && Extent(reduced_index_) >= lanes_));
   set("lanes_over", over_reduced ? 1 : 0);
   if (context_.threads > 1) set("par", 1);
   const std::array<int64_t, 4> row_wishes = {4, 2, 1, 1};
@@ -271,7 +270,8 @@ KnobValues LoopsPart::Defaults() const {
 
 std::vector<KnobValues> LoopsPart::Seeds() const {
   std::vector<KnobValues> seeds;
-  for (const char* name : {"vectors", "rows", "lanes_over", "block", "unroll"}) {
+  for (const char* name :
+       {"vectors", "rows", "lanes_over", "block", "unroll"}) {
     for (size_t i = 0; i < knobs_.size(); ++i) {
       if (knobs_[i].name != name) continue;
       for (int64_t choice : knobs_[i].choices) {
@@ -319,9 +319,9 @@ void LoopsPart::Emit(const KnobValues& values, LoopBuilder& out) const {
     kind = loop::LoopKind::kParallel;
     tiling.parallel = false;
   }
-  out.AddKernel(absl::StrCat("loops_",
-                             context_.workload.tensors[stage().tensor].name),
-                ForTiles(out, Affine(), extent, block, kind, nest));
+  out.AddKernel(
+      absl::StrCat("loops_", context_.workload.tensors[stage().tensor].name),
+      ForTiles(out, Affine(), extent, block, kind, nest));
 }
 
 class LoopsRuleImpl : public SpaceRule {

@@ -27,8 +27,8 @@ class RowsEmitter {
       : shape_(shape), tiling_(tiling), out_(out), w_(out.workload()) {}
 
   void Emit() {
-    out_.AddKernel(
-        absl::StrCat("rows_", w_.tensors[StageAt(0).tensor].name), Outer(0));
+    out_.AddKernel(absl::StrCat("rows_", w_.tensors[StageAt(0).tensor].name),
+                   Outer(0));
   }
 
  private:
@@ -149,8 +149,8 @@ class RowsEmitter {
     // Short rows take narrower and fewer vectors than the knobs say.
     t.lanes = tiling_.vec;
     while (t.lanes > 1 && t.lanes >= 2 * extent) t.lanes /= 2;
-    t.vectors = std::max<int64_t>(
-        1, std::min(tiling_.vectors, extent / t.lanes));
+    t.vectors =
+        std::max<int64_t>(1, std::min(tiling_.vectors, extent / t.lanes));
     t.unroll = tiling_.unroll;
     return t;
   }
@@ -277,8 +277,8 @@ void RowsPart::AddKnobs() {
   Add(NumberKnob("unroll", "copies of a reduction's step along the row",
                  {1, 2, 4}),
       [](RowsTiling& t, int64_t x) { t.unroll = x; });
-  if (std::count(shape_.recomputable.begin(), shape_.recomputable.end(),
-                 true) > 0) {
+  if (std::count(shape_.recomputable.begin(), shape_.recomputable.end(), true) >
+      0) {
     Add(WordKnob("intermediates", "element-wise stages between reductions",
                  {"stored", "recomputed"}),
         [](RowsTiling& t, int64_t x) { t.recompute = x == 1; });
@@ -290,19 +290,19 @@ void RowsPart::AddKnobs() {
 }
 
 void RowsPart::AddConstraints() {
-  constraints_.push_back(
-      {"register_budget", [this](const KnobValues& values) {
-         const RowsTiling t = Decode(values);
-         const int64_t used = t.rows * t.vectors + t.vectors;
-         const int64_t have = std::max(4, context_.target.vector_registers);
-         std::optional<std::string> violation;
-         if (used > have) {
-           violation = absl::StrCat(t.rows, "*", t.vectors, "+", t.vectors,
-                                    " = ", used, " of ", have,
-                                    " vector registers");
-         }
-         return violation;
-       }});
+  constraints_.push_back({"register_budget", [this](const KnobValues& values) {
+                            const RowsTiling t = Decode(values);
+                            const int64_t used = t.rows * t.vectors + t.vectors;
+                            const int64_t have =
+                                std::max(4, context_.target.vector_registers);
+                            std::optional<std::string> violation;
+                            if (used > have) {
+                              violation = absl::StrCat(
+                                  t.rows, "*", t.vectors, "+", t.vectors, " = ",
+                                  used, " of ", have, " vector registers");
+                            }
+                            return violation;
+                          }});
   constraints_.push_back(
       {"vectors_fit", [this](const KnobValues& values) {
          const RowsTiling t = Decode(values);
@@ -320,8 +320,8 @@ void RowsPart::AddConstraints() {
                             const RowsTiling t = Decode(values);
                             std::optional<std::string> violation;
                             if (t.rows > rows_) {
-                              violation = absl::StrCat(t.rows, " rows of ",
-                                                       rows_);
+                              violation =
+                                  absl::StrCat(t.rows, " rows of ", rows_);
                             }
                             return violation;
                           }});
@@ -332,8 +332,8 @@ void RowsPart::AddConstraints() {
              std::max<int64_t>(1, longest_ / (t.vec * t.vectors));
          std::optional<std::string> violation;
          if (t.unroll > trips) {
-           violation = absl::StrCat(t.unroll, " copies of a loop of ", trips,
-                                    " steps");
+           violation =
+               absl::StrCat(t.unroll, " copies of a loop of ", trips, " steps");
          }
          return violation;
        }});

@@ -19,11 +19,9 @@ bool Joins(const Workload& w, int first, int stage, int row_dims) {
   }
   if (MatchContraction(w, stage)) return false;
   for (const Expr* access : Accesses(s.value)) {
-    const bool in_run =
-        std::any_of(w.stages.begin() + first, w.stages.begin() + stage,
-                    [&](const Stage& earlier) {
-                      return earlier.tensor == access->tensor;
-                    });
+    const bool in_run = std::any_of(
+        w.stages.begin() + first, w.stages.begin() + stage,
+        [&](const Stage& earlier) { return earlier.tensor == access->tensor; });
     if (!in_run) continue;
     for (int d = 0; d < row_dims; ++d) {
       if (access->subscripts[d] != Affine::Var(s.indices[d])) return false;

@@ -21,9 +21,9 @@ StageTarget TensorTarget(const LoopBuilder& out, const Stage& stage) {
           }};
 }
 
-StageLoops::StageLoops(LoopBuilder& out, const Stage& stage,
-                       StageTiling tiling, std::map<int, IndexRange> ranges,
-                       StageTarget target, BoundAccessHook hook)
+StageLoops::StageLoops(LoopBuilder& out, const Stage& stage, StageTiling tiling,
+                       std::map<int, IndexRange> ranges, StageTarget target,
+                       BoundAccessHook hook)
     : out_(out),
       stage_(stage),
       tiling_(tiling),
@@ -136,20 +136,19 @@ StmtPtr StageLoops::StoreResult(const Bind& bind, ValuePtr value) const {
 }
 
 StmtPtr StageLoops::ElementwiseBlock(const VectorTile& tile) {
-  return ForRowsAndVectors(
-      out_, rows_, tile, [&](const Affine& row, const VectorPosition& at) {
-        const Bind bind = BindAt(row, at.position);
-        return StoreResult(bind, ValueAt(bind));
-      });
+  return ForRowsAndVectors(out_, rows_, tile,
+                           [&](const Affine& row, const VectorPosition& at) {
+                             const Bind bind = BindAt(row, at.position);
+                             return StoreResult(bind, ValueAt(bind));
+                           });
 }
 
 StmtPtr StageLoops::ReductionLoops(size_t depth,
                                    const std::function<StmtPtr()>& body) {
   if (depth == reduced_.size()) return body();
   const IndexRange range = RangeOf(reduced_[depth]);
-  const bool innermost =
-      depth + 1 == reduced_.size() &&
-      (tiling_.vector_index < 0 || VectorisesOutput());
+  const bool innermost = depth + 1 == reduced_.size() &&
+                         (tiling_.vector_index < 0 || VectorisesOutput());
   return MakeLoop(
       out_, range.extent, LoopKind::kSerial,
       [&](const Affine& var) {
@@ -165,8 +164,7 @@ StmtPtr StageLoops::ReductionBlock(const VectorTile& tile) {
   StmtPtr init = ForRowsAndVectors(
       out_, rows_, tile, [&](const Affine& row, const VectorPosition& at) {
         return acc.Store(
-            row, at,
-            loop::Const(loop::Identity(stage_.reduction, type), type));
+            row, at, loop::Const(loop::Identity(stage_.reduction, type), type));
       });
   StmtPtr reduce = ReductionLoops(0, [&] {
     return ForRowsAndVectors(
@@ -187,8 +185,7 @@ StmtPtr StageLoops::ReductionBlock(const VectorTile& tile) {
 StmtPtr StageLoops::LaneReductionBlock() {
   const DType type = stage_.accumulator;
   const int64_t extent = RangeOf(tiling_.vector_index).extent;
-  const int64_t vectors =
-      std::min(tiling_.vectors, extent / tiling_.lanes);
+  const int64_t vectors = std::min(tiling_.vectors, extent / tiling_.lanes);
   const VectorTile tile{tiling_.lanes, vectors, 0};
   const int scalars = out_.AddBuffer({.name = "total",
                                       .dtype = type,
@@ -212,9 +209,8 @@ StmtPtr StageLoops::LaneReductionBlock() {
         }));
   }
   // The tail comes last in each pass over the lanes, inside the other loops.
-  body.push_back(ReductionLoops(0, [&] {
-    return AccumulateLanes(lanes, scalars);
-  }));
+  body.push_back(
+      ReductionLoops(0, [&] { return AccumulateLanes(lanes, scalars); }));
   if (vectors > 0) body.push_back(CombineLanes(lanes, scalars));
   body.push_back(for_rows([&](const Affine& row) {
     return StoreResult(BindAt(row, Affine()),
@@ -245,11 +241,10 @@ StmtPtr StageLoops::AccumulateLanes(const RegisterTile& lanes, int scalars) {
             return MakeLoop(
                 out_, partial, LoopKind::kVector, [&](const Affine& lane) {
                   const Affine position = lane + whole.Extent();
-                  return loop::Store(
-                      scalars, row,
-                      loop::Cast(ValueAt(BindAt(row, position)),
-                                 stage_.accumulator),
-                      stage_.reduction);
+                  return loop::Store(scalars, row,
+                                     loop::Cast(ValueAt(BindAt(row, position)),
+                                                stage_.accumulator),
+                                     stage_.reduction);
                 });
           }));
     }
@@ -273,9 +268,8 @@ StmtPtr StageLoops::AccumulateLanes(const RegisterTile& lanes, int scalars) {
 }
 
 StmtPtr StageLoops::CombineLanes(const RegisterTile& lanes, int scalars) {
-  const int64_t vectors =
-      std::min(tiling_.vectors,
-               RangeOf(tiling_.vector_index).extent / tiling_.lanes);
+  const int64_t vectors = std::min(
+      tiling_.vectors, RangeOf(tiling_.vector_index).extent / tiling_.lanes);
   return MakeLoop(out_, rows_, LoopKind::kUnrolled, [&](const Affine& row) {
     const auto at = [&](const Affine& v, const Affine& lane) {
       const Affine slot = v * tiling_.lanes + lane;
@@ -287,10 +281,10 @@ StmtPtr StageLoops::CombineLanes(const RegisterTile& lanes, int scalars) {
           out_, vectors - 1, LoopKind::kUnrolled, [&](const Affine& v) {
             return MakeLoop(out_, tiling_.lanes, LoopKind::kVector,
                             [&](const Affine& lane) {
-                              return lanes.Store(row, at(Affine(), lane),
-                                                 lanes.Load(row,
-                                                            at(v + 1, lane)),
-                                                 stage_.reduction);
+                              return lanes.Store(
+                                  row, at(Affine(), lane),
+                                  lanes.Load(row, at(v + 1, lane)),
+                                  stage_.reduction);
                             });
           }));
     }

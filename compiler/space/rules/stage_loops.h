@@ -18,14 +18,14 @@
 namespace regatta {
 
 struct StageTiling {
-  int vector_index = -1;    // an index of the stage, output or reduced
-  int64_t lanes = 1;        // of one vector
-  int64_t vectors = 1;      // side by side (output) or independent (reduced)
-  int row_index = -1;       // another output index whose iterations share loads
-  int64_t rows = 1;         // of them at once
-  int64_t unroll = 1;       // of the innermost reduction loop
-  bool reversed = false;    // outer output loops in the opposite order
-  bool parallel = false;    // the outermost loop runs in parallel
+  int vector_index = -1;  // an index of the stage, output or reduced
+  int64_t lanes = 1;      // of one vector
+  int64_t vectors = 1;    // side by side (output) or independent (reduced)
+  int row_index = -1;     // another output index whose iterations share loads
+  int64_t rows = 1;       // of them at once
+  int64_t unroll = 1;     // of the innermost reduction loop
+  bool reversed = false;  // outer output loops in the opposite order
+  bool parallel = false;  // the outermost loop runs in parallel
 };
 
 // Values [start, start + extent) of an index. One value: bound from outside.
@@ -88,8 +88,8 @@ class StageLoops {
   const std::map<int, IndexRange> ranges_;
   const StageTarget target_;
   const BoundAccessHook hook_;
-  std::vector<int> outer_;       // output indices that get plain loops
-  std::vector<int> reduced_;     // reduced indices that get plain loops
+  std::vector<int> outer_;    // output indices that get plain loops
+  std::vector<int> reduced_;  // reduced indices that get plain loops
   bool parallel_left_ = false;
   // State of the walk: what indices are bound to, the current block's extents.
   std::map<int, Affine> bound_;
