@@ -88,14 +88,12 @@ absl::Status ServeBuilds(FrameChannel& agent, ModuleSource& source,
     }
     if (!request.ok()) return request.status();
     absl::StatusOr<Answer> served = Serve(*request, source, clock);
-    Answer answer =
-        served.ok() ? *std::move(served) : Failure(served.status());
+    Answer answer = served.ok() ? *std::move(served) : Failure(served.status());
     answer.response.set_request_id(request->request_id());
     const int file = answer.file.get();
     RETURN_IF_ERROR(agent.Send(
-        answer.response, answer.file.valid()
-                             ? absl::MakeConstSpan(&file, 1)
-                             : absl::Span<const int>()));
+        answer.response, answer.file.valid() ? absl::MakeConstSpan(&file, 1)
+                                             : absl::Span<const int>()));
   }
 }
 

@@ -70,9 +70,8 @@ CompilerModuleSource::SubjectOf(const v1::ModuleRequest& request) {
   ASSIGN_OR_RETURN(Workload workload, ParseWorkload(request.workload()));
   ASSIGN_OR_RETURN(Target target, ParseTarget(request.target()));
   ASSIGN_OR_RETURN(target, CompleteTarget(target));
-  ASSIGN_OR_RETURN(
-      Space space,
-      CreateSpace(workload, target, std::max(1, request.threads())));
+  ASSIGN_OR_RETURN(Space space, CreateSpace(workload, target,
+                                            std::max(1, request.threads())));
   subjects_.push_front({key, std::move(workload), std::move(space)});
   if (subjects_.size() > kSubjects) subjects_.pop_back();
   return &subjects_.front();
@@ -85,13 +84,12 @@ absl::StatusOr<SourcedModule> CompilerModuleSource::Build(
   const v1::ScheduleText& schedule = request.schedule();
   if (schedule.space() != space.name() ||
       schedule.space_version() != kSpaceVersion) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the schedule is of space ", schedule.space(), " version ",
-        schedule.space_version(), "; this board builds ",
-        std::string(space.name()), " version ", kSpaceVersion));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the schedule is of space ", schedule.space(), " version ",
+                     schedule.space_version(), "; this board builds ",
+                     std::string(space.name()), " version ", kSpaceVersion));
   }
-  ASSIGN_OR_RETURN(Module module,
-                   Compile(space, schedule.text(), kModuleName));
+  ASSIGN_OR_RETURN(Module module, Compile(space, schedule.text(), kModuleName));
   return WithFacts(std::move(module), subject->workload);
 }
 
@@ -117,9 +115,8 @@ absl::StatusOr<SourcedReference> CompilerModuleSource::BuildReference(
   const SteadyTime started = clock_.Steady();
   for (int tensor : workload.TensorsWithRole(TensorRole::kOutput)) {
     v1::SampledOutput& sampled = reference.outputs.emplace_back();
-    for (int64_t offset :
-         SampleOffsets(workload.tensors[tensor].Elements(), request.samples(),
-                       random)) {
+    for (int64_t offset : SampleOffsets(workload.tensors[tensor].Elements(),
+                                        request.samples(), random)) {
       if (sampled.offsets_size() >= kMinSamples &&
           clock_.Steady() - started > kSamplingTime) {
         break;

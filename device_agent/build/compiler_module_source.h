@@ -16,8 +16,8 @@ class CompilerModuleSource : public ModuleSource {
  public:
   // Kept, since a job asks about the same one over and over.
   static constexpr size_t kSubjects = 16;
-  // Sampling a long chain of stages with the interpreter may take long; it stops
-  // after this, but not before kMinSamples.
+  // Sampling a long chain of stages with the interpreter may take long; it
+  // stops after this, but not before kMinSamples.
   static constexpr absl::Duration kSamplingTime = absl::Seconds(2);
   static constexpr int kMinSamples = 16;
 

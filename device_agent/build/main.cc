@@ -1,5 +1,5 @@
-// regatta-build-worker: see build_server.h. Started by the spawner with a socket
-// as descriptor 3; not for people.
+// regatta-build-worker: see build_server.h. Started by the spawner with a
+// socket as descriptor 3; not for people.
 #include <sys/prctl.h>
 
 #include "base/clock.h"

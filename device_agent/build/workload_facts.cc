@@ -24,7 +24,8 @@ int64_t ReductionLength(const Workload& workload) {
   // Stages stand in the order of their assignments, so what one reads is known.
   for (const Stage& stage : workload.stages) {
     int64_t own = stage.reduction == Reduction::kNone ? 0 : 1;
-    for (int index : stage.reduce_indices) own *= workload.indices[index].extent;
+    for (int index : stage.reduce_indices)
+      own *= workload.indices[index].extent;
     lengths[stage.tensor] = own + LongestRead(*stage.value, lengths);
     longest = std::max(longest, lengths[stage.tensor]);
   }

@@ -1,8 +1,8 @@
 // One assignment on its way through a device: where each of its trials is, and
 // the handing back of results.
 //
-// Thread safety: the states are guarded by the executor's mutex; the rest may be
-// used from any thread.
+// Thread safety: the states are guarded by the executor's mutex; the rest may
+// be used from any thread.
 #ifndef REGATTA_DEVICE_AGENT_MEASURE_BATCH_H_
 #define REGATTA_DEVICE_AGENT_MEASURE_BATCH_H_
 
@@ -42,8 +42,8 @@ class Batch : public RunControl {
   // Hands the result of trial `index` back unless the batch was stopped. One at
   // a time per batch.
   void Deliver(size_t index);
-  // After it returns no result is handed back. Waits for a callback in progress,
-  // unless called from it. Kills the workers that run.
+  // After it returns no result is handed back. Waits for a callback in
+  // progress, unless called from it. Kills the workers that run.
   void Stop();
 
   // RunControl:

@@ -1,5 +1,5 @@
-// The agent's side of a build worker: started when first needed, asked one thing
-// at a time, replaced after a crash or a limit.
+// The agent's side of a build worker: started when first needed, asked one
+// thing at a time, replaced after a crash or a limit.
 //
 // Not thread-safe, except Abort: one client per build thread.
 #ifndef REGATTA_DEVICE_AGENT_MEASURE_BUILD_CLIENT_H_
@@ -21,7 +21,7 @@ struct BuildWorkerOptions {
   std::string program;                   // path of the worker
   std::vector<std::string> exec_prefix;  // before it
   std::string cpu_list;
-  int64_t limit_ms = 60'000;             // of one request
+  int64_t limit_ms = 60'000;  // of one request
   int64_t memory_bytes = int64_t{4} << 30;
 };
 
@@ -35,8 +35,8 @@ class BuildClient {
   BuildClient(BuildWorkerOptions options,
               std::shared_ptr<SpawnerClient> spawner);
 
-  // A worker that crashes or exceeds a limit is answered as a BuildFailure, like
-  // what the worker itself reports. An error means that no worker could be
+  // A worker that crashes or exceeds a limit is answered as a BuildFailure,
+  // like what the worker itself reports. An error means that no worker could be
   // started or that the answer makes no sense: the board's fault.
   absl::StatusOr<Reply> Call(v1::BuildRequest request);
 

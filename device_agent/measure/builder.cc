@@ -138,9 +138,9 @@ absl::StatusOr<UniqueFd> Builder::MakeReference(const v1::TrialSpec& spec) {
       options.wall_limit_ms + static_cast<int64_t>(1e3 * reference.flops() /
                                                    kSlowestReferenceFlops));
   ASSIGN_OR_RETURN(UniqueFd file, CreateMemoryFile("reference"));
-  ASSIGN_OR_RETURN(std::unique_ptr<RunClient> worker,
-                   RunClient::Start(options, spawner_, run, reply.file.get(),
-                                    file.get()));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<RunClient> worker,
+      RunClient::Start(options, spawner_, run, reply.file.get(), file.get()));
   worker->WaitVerified();
   worker->End();
   if (worker->ending().has_value()) {

@@ -1,8 +1,8 @@
 // The building half of a trial: its module and its workload's reference, from
 // caches where they were made before.
 //
-// One per build thread; not thread-safe, except Abort. The caches are shared and
-// are thread-safe.
+// One per build thread; not thread-safe, except Abort. The caches are shared
+// and are thread-safe.
 #ifndef REGATTA_DEVICE_AGENT_MEASURE_BUILDER_H_
 #define REGATTA_DEVICE_AGENT_MEASURE_BUILDER_H_
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "device_agent/measure/board_facts.h"
 
@@ -13,6 +14,7 @@ DeviceExecutor::DeviceExecutor(v1::DeviceInfo device, CorePlan plan,
                                TrialTimerOptions timer, ExecutorShared shared,
                                std::shared_ptr<SpawnerClient> spawner)
     : device_(std::move(device)),
+      cores_(static_cast<int>(plan.cpus.size())),
       shared_(std::move(shared)),
       boot_id_(BootId()),
       environment_(BoardEnvironment(plan.cpus.back(), spawner->SandboxText())),
@@ -108,7 +110,8 @@ std::shared_ptr<Batch> DeviceExecutor::FindToTime(
     for (size_t i = 0; i < batch->trials().size(); ++i) {
       const Batch::State state = batch->trials()[i].state;
       if (state == Batch::State::kBuilt) built.push_back(i);
-      all_built &= state == Batch::State::kBuilt || state == Batch::State::kDone;
+      all_built &=
+          state == Batch::State::kBuilt || state == Batch::State::kDone;
     }
     if (built.empty() || (batch->interleaved() && !all_built)) continue;
     if (!MayStart(*batch)) continue;
@@ -144,13 +147,23 @@ std::shared_ptr<Batch> DeviceExecutor::TakeToTime(
   return batch;
 }
 
+Built DeviceExecutor::Build(const v1::TrialSpec& spec, Builder* builder) const {
+  if (spec.policy().threads() <= cores_) return builder->Build(spec);
+  Built refused;
+  refused.failure = {
+      v1::OUTCOME_REFUSED,
+      absl::StrCat("threads: ", spec.policy().threads(), " of ", cores_,
+                   " cores of device ", device_.device_id())};
+  return refused;
+}
+
 void DeviceExecutor::BuildLoop(Builder* builder) {
   for (Place place = TakeToBuild(); place.batch != nullptr;
        place = TakeToBuild()) {
     Batch::Trial& trial = place.batch->trials()[place.index];
     const v1::TrialSpec& spec =
         place.batch->assignment().trials(static_cast<int>(place.index));
-    trial.built = builder->Build(spec);
+    trial.built = Build(spec, builder);
     place.batch->Tick();
     v1::TrialResult& result = trial.result;
     result.mutable_environment()->set_compiler_version(

@@ -35,9 +35,8 @@ class DeviceExecutor {
   static constexpr int kBuildAhead = 8;
 
   DeviceExecutor(v1::DeviceInfo device, CorePlan plan,
-                 std::vector<BuilderOptions> builders,
-                 TrialTimerOptions timer, ExecutorShared shared,
-                 std::shared_ptr<SpawnerClient> spawner);
+                 std::vector<BuilderOptions> builders, TrialTimerOptions timer,
+                 ExecutorShared shared, std::shared_ptr<SpawnerClient> spawner);
   // Drops everything.
   ~DeviceExecutor();
 
@@ -53,6 +52,7 @@ class DeviceExecutor {
   };
 
   void BuildLoop(Builder* builder);
+  Built Build(const v1::TrialSpec& spec, Builder* builder) const;
   void TimeLoop();
   // Waits for work; no batch when the executor ends.
   Place TakeToBuild();
@@ -66,6 +66,7 @@ class DeviceExecutor {
   v1::TrialResult NewResult(const Batch& batch, size_t index) const;
 
   const v1::DeviceInfo device_;
+  const int cores_;
   const ExecutorShared shared_;
   const std::string boot_id_;
   const v1::Environment environment_;

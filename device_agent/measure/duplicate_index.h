@@ -1,5 +1,5 @@
-// Which code was tried before, by job, task and device: a schedule that gives the
-// same bytes as an earlier one need not be timed again.
+// Which code was tried before, by job, task and device: a schedule that gives
+// the same bytes as an earlier one need not be timed again.
 //
 // Not thread-safe: one per timing thread.
 #ifndef REGATTA_DEVICE_AGENT_MEASURE_DUPLICATE_INDEX_H_
@@ -29,7 +29,7 @@ class DuplicateIndex {
   void Remember(const v1::TrialSpec& spec, const std::string& binary_hash);
 
  private:
-  using Task = std::pair<int64_t, int32_t>;  // job and task
+  using Task = std::pair<int64_t, int32_t>;           // job and task
   using Trials = std::map<std::string, std::string>;  // hash to trial
   Trials& TrialsOf(const v1::TrialSpec& spec);
 

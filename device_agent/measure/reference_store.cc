@@ -109,12 +109,12 @@ void ReferenceStore::Save(const std::string& path, int file) {
   const absl::StatusOr<MappedFile> mapped = MappedFile::Map(file);
   if (!mapped.ok()) return;
   const std::string temporary = absl::StrCat(path, ".", getpid());
-  const UniqueFd out(open(temporary.c_str(),
-                          O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  const bool saved =
-      out.valid() && WriteAll(out.get(), Sha256Hex(mapped->bytes()) + "\n") &&
-      WriteAll(out.get(), mapped->bytes()) &&
-      rename(temporary.c_str(), path.c_str()) == 0;
+  const UniqueFd out(
+      open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  const bool saved = out.valid() &&
+                     WriteAll(out.get(), Sha256Hex(mapped->bytes()) + "\n") &&
+                     WriteAll(out.get(), mapped->bytes()) &&
+                     rename(temporary.c_str(), path.c_str()) == 0;
   if (!saved) {
     unlink(temporary.c_str());
     LOG(kWarning) << "keeping a reference in " << path << " failed";

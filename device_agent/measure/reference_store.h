@@ -1,8 +1,8 @@
-// References that were made before, in memory and in a folder, by key. A file of
-// the folder carries a checksum; one that does not match is made again.
+// References that were made before, in memory and in a folder, by key. A file
+// of the folder carries a checksum; one that does not match is made again.
 //
-// Thread-safe; one caller makes a missing reference while others of the same key
-// wait.
+// Thread-safe; one caller makes a missing reference while others of the same
+// key wait.
 #ifndef REGATTA_DEVICE_AGENT_MEASURE_REFERENCE_STORE_H_
 #define REGATTA_DEVICE_AGENT_MEASURE_REFERENCE_STORE_H_
 

@@ -10,7 +10,8 @@ namespace regatta {
 namespace {
 
 constexpr int kRunTasks = 64;
-// Beyond the wall limit that the spawner enforces, in case the spawner is stuck.
+// Beyond the wall limit that the spawner enforces, in case the spawner is
+// stuck.
 constexpr int64_t kBackstopMs = 10'000;
 constexpr absl::Duration kEndLimit = absl::Seconds(5);
 

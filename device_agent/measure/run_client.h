@@ -34,7 +34,8 @@ class RunClient {
       RunWorkerOptions options, std::shared_ptr<SpawnerClient> spawner,
       const v1::RunRequest& request, int module, int reference);
 
-  // The next answer; absent when the trial is over, with the reason in ending().
+  // The next answer; absent when the trial is over, with the reason in
+  // ending().
   std::optional<v1::Verified> WaitVerified();
   std::optional<v1::Timed> WaitTimed();
   std::optional<v1::Block> TimeBlock();

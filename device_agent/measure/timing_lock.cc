@@ -35,21 +35,21 @@ absl::StatusOr<TimingLock::Held> TimingLock::Take(
     const std::function<bool()>& cancelled) const {
   if (path_.empty()) return Held(UniqueFd());
   // Every user of the host must be able to take it.
-  UniqueFd file(open(path_.c_str(),
-                     O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+  UniqueFd file(
+      open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
   if (file.valid()) {
     fchmod(file.get(), 0666);
   } else if (errno == EACCES) {
     file.Reset(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   }
   if (!file.valid()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "timing lock ", path_, ": ", strerror(errno)));
+    return absl::FailedPreconditionError(
+        absl::StrCat("timing lock ", path_, ": ", strerror(errno)));
   }
   while (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "timing lock ", path_, ": ", strerror(errno)));
+      return absl::FailedPreconditionError(
+          absl::StrCat("timing lock ", path_, ": ", strerror(errno)));
     }
     if (cancelled()) return absl::CancelledError("stopped");
     poll(nullptr, 0, kRetryMs);

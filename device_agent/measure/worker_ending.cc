@@ -61,9 +61,8 @@ Ending JudgeExit(const v1::Exited& exited, const std::string& stage) {
     return {v1::OUTCOME_DEVICE_FAULT,
             absl::StrCat("run worker: ", LastLine(exited.stderr_tail()))};
   }
-  return {v1::OUTCOME_CRASHED,
-          absl::StrCat("ended the process with exit code ", exited.code(), " ",
-                       stage)};
+  return {v1::OUTCOME_CRASHED, absl::StrCat("ended the process with exit code ",
+                                            exited.code(), " ", stage)};
 }
 
 }  // namespace
@@ -109,12 +108,12 @@ Ending JudgeBuildWorker(const v1::Exited& exited, int64_t memory_limit_bytes) {
   }
   const std::string last = LastLine(exited.stderr_tail());
   const bool signalled = exited.reason() == v1::EXIT_REASON_SIGNALLED;
-  return {v1::OUTCOME_COMPILE_ERROR,
-          absl::StrCat("the build worker ended with ",
-                       signalled ? absl::StrCat("SIG",
-                                                sigabbrev_np(exited.code()))
-                                 : absl::StrCat("exit code ", exited.code()),
-                       last.empty() ? "" : ": ", last)};
+  return {
+      v1::OUTCOME_COMPILE_ERROR,
+      absl::StrCat("the build worker ended with ",
+                   signalled ? absl::StrCat("SIG", sigabbrev_np(exited.code()))
+                             : absl::StrCat("exit code ", exited.code()),
+                   last.empty() ? "" : ": ", last)};
 }
 
 }  // namespace regatta

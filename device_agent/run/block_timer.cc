@@ -85,9 +85,8 @@ BlockTimer::Screening BlockTimer::Screen(int64_t incumbent_ns) {
     if (error_ != 0) break;
     screening.blocks.push_back(block);
     spent += block.elapsed_ns;
-    fastest = screening.blocks.size() == 1
-                  ? block.PerCall()
-                  : std::min(fastest, block.PerCall());
+    fastest = screening.blocks.size() == 1 ? block.PerCall()
+                                           : std::min(fastest, block.PerCall());
     const int blocks = static_cast<int>(screening.blocks.size());
     const bool judged = blocks >= 2 || spent >= kScreeningNs / 2;
     if (judged && incumbent_ns > 0 &&

@@ -3,13 +3,15 @@
 // The protocol (version kMeasureProtocol):
 //  * Warm-up: at least 2 untimed calls and 5 ms of them, besides the verifying
 //    call before; a single call suffices once 50 ms are spent.
-//  * A block is as many calls as take 1 ms, at least one; a block that turns out
-//    shorter is repeated with more calls. Interleaved blocks take 2 ms and begin
-//    with one untimed call, since another process had the caches.
-//  * Screening takes 5 blocks but no more than 50 ms: fewer for slow kernels, at
-//    least 3 where a call takes less than 100 ms and 1 where it takes more. When
-//    after 2 blocks (1 once half of the 50 ms is spent) the faster one is slower
-//    than three times the incumbent, it ends as abandoned.
+//  * A block is as many calls as take 1 ms, at least one; a block that turns
+//  out
+//    shorter is repeated with more calls. Interleaved blocks take 2 ms and
+//    begin with one untimed call, since another process had the caches.
+//  * Screening takes 5 blocks but no more than 50 ms: fewer for slow kernels,
+//  at
+//    least 3 where a call takes less than 100 ms and 1 where it takes more.
+//    When after 2 blocks (1 once half of the 50 ms is spent) the faster one is
+//    slower than three times the incumbent, it ends as abandoned.
 //  * Cold: the caches are evicted before every call, and each call is timed
 //    singly; a block then holds at most 4 calls, because eviction takes longer
 //    than they do.

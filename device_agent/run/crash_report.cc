@@ -81,8 +81,8 @@ void Handle(int signal_number, siginfo_t* info, void*) {
   switch (signal_number) {
     case SIGSEGV:
     case SIGBUS:
-      // A non-canonical address or raise() gives none.
-      if (info->si_code > 0 && info->si_addr != nullptr) {
+      // raise() and addresses that no page can have give none.
+      if (info->si_code > 0 && info->si_code < SI_KERNEL) {
         line << " at address ";
         DescribeAddress(static_cast<const char*>(info->si_addr), &line);
       }
@@ -110,8 +110,8 @@ void InstallCrashReports() {
   sigaltstack(&alternative, nullptr);
   struct sigaction action = {};
   action.sa_sigaction = Handle;
-  action.sa_flags = static_cast<int>(SA_SIGINFO | SA_ONSTACK | SA_RESETHAND |
-                                     SA_NODEFER);
+  action.sa_flags =
+      static_cast<int>(SA_SIGINFO | SA_ONSTACK | SA_RESETHAND | SA_NODEFER);
   for (int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS}) {
     sigaction(number, &action, nullptr);
   }

@@ -19,8 +19,7 @@ absl::StatusOr<LoadedModule> LoadedModule::Load(const Module& module) {
   LoadedModule loaded;
   loaded.entry_ = reinterpret_cast<Entry>(dlsym(library, symbol.c_str()));
   if (loaded.entry_ == nullptr) {
-    return absl::InternalError(
-        absl::StrCat("the module exports no ", symbol));
+    return absl::InternalError(absl::StrCat("the module exports no ", symbol));
   }
   return loaded;
 }

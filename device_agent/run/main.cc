@@ -1,5 +1,5 @@
-// regatta-run-worker: see run_session.h. Started by the spawner, once per trial,
-// with a socket as descriptor 3; not for people.
+// regatta-run-worker: see run_session.h. Started by the spawner, once per
+// trial, with a socket as descriptor 3; not for people.
 #include <sys/prctl.h>
 #include <unistd.h>
 

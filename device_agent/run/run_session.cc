@@ -15,11 +15,13 @@
 namespace regatta {
 namespace {
 
-// Not-a-number in every float type, and another value that no result is; two, so
-// that no integer result can equal both.
+// Not-a-number in every float type, and another value that no result is; two,
+// so that no integer result can equal both.
 constexpr uint8_t kFirstPoison = 0xFF;
 constexpr uint8_t kLastPoison = 0x7F;
-constexpr int64_t kWorkspaceAlignment = 64;
+// What the workspace needs, and what callers who care for speed give tensors,
+// whatever less a module would accept.
+constexpr int64_t kAlignment = 64;
 
 int64_t Elements(const ModuleBuffer& buffer) {
   return buffer.bytes / DTypeBytes(buffer.dtype);
@@ -91,18 +93,17 @@ absl::Status RunSession::Prepare(std::vector<UniqueFd> descriptors) {
   }
   for (const ModuleBuffer* output :
        module_.BuffersWithRole(BufferRole::kOutput)) {
-    ASSIGN_OR_RETURN(GuardedMemory memory,
-                     GuardedMemory::Allocate("output " + output->name,
-                                             output->bytes,
-                                             output->alignment));
+    ASSIGN_OR_RETURN(
+        GuardedMemory memory,
+        GuardedMemory::Allocate("output " + output->name, output->bytes,
+                                std::max(kAlignment, output->alignment)));
     pointers_.push_back(memory.data());
     outputs_.push_back(std::move(memory));
   }
   if (module_.workspace_bytes > 0) {
-    ASSIGN_OR_RETURN(
-        GuardedMemory memory,
-        GuardedMemory::Allocate("the workspace", module_.workspace_bytes,
-                                kWorkspaceAlignment));
+    ASSIGN_OR_RETURN(GuardedMemory memory,
+                     GuardedMemory::Allocate(
+                         "the workspace", module_.workspace_bytes, kAlignment));
     workspace_.push_back(std::move(memory));
   }
   for (const GuardedMemory& memory : outputs_) DescribeCrashesNear(&memory);
@@ -135,10 +136,9 @@ std::string RunSession::VerifyOnce(uint8_t poison, int* error) {
       module_.BuffersWithRole(BufferRole::kOutput);
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const int64_t elements = Elements(*buffers[i]);
-    const OutputCheck check =
-        CheckOutput(outputs_[i].data(), reference_.outputs[i].data(), elements,
-                    buffers[i]->dtype,
-                    std::max<int64_t>(1, request_.reduction_length()));
+    const OutputCheck check = CheckOutput(
+        outputs_[i].data(), reference_.outputs[i].data(), elements,
+        buffers[i]->dtype, std::max<int64_t>(1, request_.reduction_length()));
     max_error_ = std::max(max_error_, check.max_error);
     if (!check.ok()) {
       return absl::StrCat(outputs_[i].name(), " ", check.Describe(elements));
@@ -235,16 +235,16 @@ absl::Status RunSession::MakeReference(int file) {
   for (size_t i = 0; i < buffers.size(); ++i) {
     const v1::SampledOutput& samples = request_.samples(static_cast<int>(i));
     const int64_t elements = Elements(*buffers[i]);
-    const OutputCheck check = CheckSamples(
-        outputs_[i].data(), elements, buffers[i]->dtype,
-        std::max<int64_t>(1, request_.reduction_length()), samples.offsets(),
-        samples.values());
+    const OutputCheck check =
+        CheckSamples(outputs_[i].data(), elements, buffers[i]->dtype,
+                     std::max<int64_t>(1, request_.reduction_length()),
+                     samples.offsets(), samples.values());
     max_error_ = std::max(max_error_, check.max_error);
     if (!check.ok()) {
-      return Fail(v1::OUTCOME_WRONG_RESULT,
-                  absl::StrCat("the reference disagrees with the interpreter: ",
-                               outputs_[i].name(), " ",
-                               check.Describe(elements)));
+      return Fail(
+          v1::OUTCOME_WRONG_RESULT,
+          absl::StrCat("the reference disagrees with the interpreter: ",
+                       outputs_[i].name(), " ", check.Describe(elements)));
     }
     std::copy_n(outputs_[i].data(), outputs_[i].bytes(),
                 reference_.outputs[i].data());
@@ -264,9 +264,9 @@ absl::Status RunSession::Fail(v1::Outcome outcome, const std::string& detail) {
 }
 
 absl::Status RunSession::FailCall(int error) {
-  return Fail(v1::OUTCOME_CRASHED, absl::StrCat("call ", calls_, " returned ",
-                                                error, " (",
-                                                CallError(error), ")"));
+  return Fail(v1::OUTCOME_CRASHED,
+              absl::StrCat("call ", calls_, " returned ", error, " (",
+                           CallError(error), ")"));
 }
 
 }  // namespace regatta

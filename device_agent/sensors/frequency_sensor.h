@@ -1,4 +1,5 @@
-// Clock of the device's processors, mean, in Hz: from cpufreq, else /proc/cpuinfo.
+// Clock of the device's processors, mean, in Hz: from cpufreq, else
+// /proc/cpuinfo.
 #ifndef REGATTA_DEVICE_AGENT_SENSORS_FREQUENCY_SENSOR_H_
 #define REGATTA_DEVICE_AGENT_SENSORS_FREQUENCY_SENSOR_H_
 
@@ -10,7 +11,8 @@
 namespace regatta {
 
 // Unavailable, with the reason, when this board has none.
-absl::StatusOr<std::unique_ptr<Sensor>> CreateFrequencySensor(const SensorContext& context);
+absl::StatusOr<std::unique_ptr<Sensor>> CreateFrequencySensor(
+    const SensorContext& context);
 
 }  // namespace regatta
 

@@ -10,7 +10,8 @@
 namespace regatta {
 
 // Unavailable, with the reason, when this board has none.
-absl::StatusOr<std::unique_ptr<Sensor>> CreateThrottleSensor(const SensorContext& context);
+absl::StatusOr<std::unique_ptr<Sensor>> CreateThrottleSensor(
+    const SensorContext& context);
 
 }  // namespace regatta
 

@@ -25,8 +25,7 @@ int64_t RoundUp(int64_t value, int64_t multiple) {
 int64_t PageBytes() { return sysconf(_SC_PAGESIZE); }
 
 int64_t PagesFor(int64_t bytes, int64_t alignment) {
-  return std::max(PageBytes(),
-                  RoundUp(RoundUp(bytes, alignment), PageBytes()));
+  return std::max(PageBytes(), RoundUp(RoundUp(bytes, alignment), PageBytes()));
 }
 
 absl::Status NoMemory(const std::string& name, int64_t bytes) {
@@ -55,8 +54,7 @@ absl::StatusOr<GuardedMemory> GuardedMemory::Reserve(const std::string& name,
   if (base == MAP_FAILED) return NoMemory(name, bytes);
   memory.base_ = static_cast<char*>(base);
   memory.pages_ = memory.base_ + kGuardBytes;
-  memory.data_ =
-      memory.pages_ + memory.page_bytes_ - RoundUp(bytes, alignment);
+  memory.data_ = memory.pages_ + memory.page_bytes_ - RoundUp(bytes, alignment);
   return memory;
 }
 
@@ -78,8 +76,8 @@ absl::StatusOr<GuardedMemory> GuardedMemory::MapSection(const std::string& name,
   ASSIGN_OR_RETURN(GuardedMemory memory,
                    Reserve(name, bytes, kSectionAlignment));
   const int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
-  const int flags = (writable ? MAP_SHARED : MAP_PRIVATE) | MAP_FIXED |
-                    MAP_POPULATE;
+  const int flags =
+      (writable ? MAP_SHARED : MAP_PRIVATE) | MAP_FIXED | MAP_POPULATE;
   if (mmap(memory.pages_, memory.page_bytes_, protection, flags, fd, offset) ==
       MAP_FAILED) {
     return NoMemory(name, bytes);

@@ -1,8 +1,8 @@
 // Memory for a kernel's buffers that shows when something else was touched:
-// pages that nobody may access before and after, and known bytes in what is left
-// of the buffer's own pages. The buffer ends as near to the following guard as
-// its alignment allows, because kernels overrun ends far more often than
-// beginnings.
+// pages that nobody may access before and after, and known bytes in what is
+// left of the buffer's own pages. The buffer ends as near to the following
+// guard as its alignment allows, because kernels overrun ends far more often
+// than beginnings.
 //
 // Not thread-safe. Movable; unmapped when destroyed.
 #ifndef REGATTA_DEVICE_AGENT_VERIFY_GUARDED_MEMORY_H_
@@ -26,8 +26,8 @@ class GuardedMemory {
   static absl::StatusOr<GuardedMemory> Allocate(const std::string& name,
                                                 int64_t bytes,
                                                 int64_t alignment);
-  // `bytes` bytes of a file whose section starts at page-aligned `offset` and is
-  // SectionBytes(bytes) long. `writable` shares the writes with the file.
+  // `bytes` bytes of a file whose section starts at page-aligned `offset` and
+  // is SectionBytes(bytes) long. `writable` shares the writes with the file.
   static absl::StatusOr<GuardedMemory> MapSection(const std::string& name,
                                                   int fd, int64_t offset,
                                                   int64_t bytes, bool writable);

@@ -1,9 +1,9 @@
 // The inputs of trials: numbers that any process can make again from a seed.
 //
-// Element e of input t is a hash of (seed, t, e), so that the interpreter, which
-// needs few elements, and a run worker, which needs all, agree. Floats are
-// uniform in [-1, 1), short enough in binary to be exact in their type; integers
-// are uniform in [-8, 7], so that sums of products are exact.
+// Element e of input t is a hash of (seed, t, e), so that the interpreter,
+// which needs few elements, and a run worker, which needs all, agree. Floats
+// are uniform in [-1, 1), short enough in binary to be exact in their type;
+// integers are uniform in [-8, 7], so that sums of products are exact.
 //
 // Pure functions.
 #ifndef REGATTA_DEVICE_AGENT_VERIFY_INPUT_DATA_H_

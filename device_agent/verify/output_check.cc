@@ -72,9 +72,9 @@ Tolerance::Tolerance(DType type, int64_t reduction_length, double rms) {
   if (!IsFloat(type)) return;
   const double accumulator = Spacing(AccumulatorType(type));
   const double stored = Spacing(type);
-  absolute_ = accumulator * 4 *
-                  std::sqrt(static_cast<double>(reduction_length)) * rms +
-              stored * 2 * rms;
+  absolute_ =
+      accumulator * 4 * std::sqrt(static_cast<double>(reduction_length)) * rms +
+      stored * 2 * rms;
   relative_ = accumulator * 16 + stored * 2;
 }
 
@@ -107,9 +107,8 @@ OutputCheck CheckOutput(const void* got, const void* expected, int64_t elements,
   const char* wanted = static_cast<const char*>(expected);
   ForChunks(got, elements, type,
             [&](int64_t first, const std::vector<double>& values) {
-              const std::vector<double> right =
-                  ReadValues(wanted + first * DTypeBytes(type), values.size(),
-                             type);
+              const std::vector<double> right = ReadValues(
+                  wanted + first * DTypeBytes(type), values.size(), type);
               for (size_t i = 0; i < values.size(); ++i) {
                 Note(tolerance, first + static_cast<int64_t>(i), values[i],
                      right[i], &check);

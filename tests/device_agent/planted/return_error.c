@@ -1,0 +1,3 @@
+#include "kernel.h"
+
+int regatta_kernel_call(void* const* buffers, void* workspace) { return 3; }

@@ -1,0 +1,70 @@
+// regatta-build-worker-planted: the build worker, whose spaces also hold the
+// schedules "planted{fault=NAME}" (planted/NAME.c).
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "device_agent/build/build_server.h"
+#include "device_agent/build/compiler_module_source.h"
+#include "tests/device_agent/planted_code.h"
+
+namespace regatta {
+namespace {
+
+class PlantingModuleSource : public ModuleSource {
+ public:
+  explicit PlantingModuleSource(CompilerModuleSource* compiler)
+      : compiler_(compiler) {}
+
+  absl::StatusOr<v1::Description> Describe(int cores) override {
+    return compiler_->Describe(cores);
+  }
+  absl::StatusOr<SourcedReference> BuildReference(
+      const v1::ReferenceRequest& request) override {
+    return compiler_->BuildReference(request);
+  }
+  absl::StatusOr<SourcedModule> Build(
+      const v1::ModuleRequest& request) override {
+    absl::string_view fault = request.schedule().text();
+    if (!absl::ConsumePrefix(&fault, "planted{fault=") ||
+        !absl::ConsumeSuffix(&fault, "}")) {
+      return compiler_->Build(request);
+    }
+    if (fault == "crash_compiler") std::abort();
+    for (volatile int i = 0; fault == "hang_compiler"; i = i + 1) {
+    }
+    const auto code = PlantedCode({fault.data(), fault.size()});
+    if (!code.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("nothing planted: ", fault));
+    }
+    // The module that the default schedule gives, with other code in it.
+    ASSIGN_OR_RETURN(const CompilerModuleSource::Subject* subject,
+                     compiler_->SubjectOf(request));
+    v1::ModuleRequest honest = request;
+    honest.mutable_schedule()->set_text(
+        subject->space.Print(subject->space.Default()));
+    ASSIGN_OR_RETURN(SourcedModule sourced, compiler_->Build(honest));
+    sourced.module.schedule = request.schedule().text();
+    sourced.module.loadable = *code;
+    return sourced;
+  }
+
+ private:
+  CompilerModuleSource* const compiler_;
+};
+
+}  // namespace
+}  // namespace regatta
+
+int main() {
+  regatta::SetLogProgram("regatta-build-worker-planted");
+  regatta::FrameChannel agent{regatta::UniqueFd(3)};
+  regatta::CompilerModuleSource compiler(regatta::RealClock());
+  regatta::PlantingModuleSource source(&compiler);
+  const absl::Status status =
+      regatta::ServeBuilds(agent, source, regatta::RealClock());
+  return status.ok() ? 0 : 1;
+}
