@@ -56,8 +56,10 @@ llvm::Value* KernelEmitter::ToVector(Val value) {
   // Beside the scalar, so that it serves wherever the scalar does.
   Builder::InsertPointGuard guard(b_);
   if (auto* instruction = llvm::dyn_cast<llvm::Instruction>(value.value)) {
-    b_.SetInsertPoint(instruction->getParent(),
-                      *instruction->getInsertionPointAfterDef());
+    llvm::BasicBlock* block = instruction->getParent();
+    b_.SetInsertPoint(block, llvm::isa<llvm::PHINode>(instruction)
+                                 ? block->getFirstInsertionPt()
+                                 : std::next(instruction->getIterator()));
   } else {
     b_.SetInsertPoint(&*function_->getEntryBlock().getFirstInsertionPt());
   }

@@ -1,0 +1,6 @@
+# Loops and the code generators: hand-written loops run against plain C++,
+# modules inspected, schedules run against the interpreter.
+regatta_test(compiler_codegen_test
+  codegen_loops_test.cc
+  codegen_support.cc
+  LIBS regatta_compiler regatta_codegen)
