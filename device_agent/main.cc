@@ -80,6 +80,7 @@ void AddFlags(CLI::App* app, AgentFlags* flags) {
                   "Assignments to hold at once: one is timed, the others are "
                   "built, count")
       ->check(CLI::Range(1, 64))
+      ->type_name("COUNT")
       ->capture_default_str();
   app->add_option("--timing-lock", flags->timing_lock,
                   "Lock file shared by all programs that time on these cores")
