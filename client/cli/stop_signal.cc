@@ -22,6 +22,10 @@ const std::atomic<bool>& StopRequested() {
     action.sa_handler = OnSignal;
     sigaction(SIGINT, &action, nullptr);
     sigaction(SIGTERM, &action, nullptr);
+    // Under nohup a closed terminal is no reason to stop.
+    struct sigaction before {};
+    sigaction(SIGHUP, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
     return true;
   }();
   (void)installed;

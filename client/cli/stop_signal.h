@@ -1,4 +1,4 @@
-// Ctrl-C and SIGTERM as a flag.
+// Ctrl-C, SIGTERM and the end of the terminal as a flag.
 #ifndef REGATTA_CLIENT_CLI_STOP_SIGNAL_H_
 #define REGATTA_CLIENT_CLI_STOP_SIGNAL_H_
 
@@ -6,8 +6,8 @@
 
 namespace regatta::cli {
 
-// Set once SIGINT or SIGTERM arrives after the first call of this function; a
-// second signal ends the process as usual.
+// Set once SIGINT, SIGTERM or SIGHUP (unless ignored) arrives after the first
+// call of this function; a second signal ends the process as usual.
 const std::atomic<bool>& StopRequested();
 
 }  // namespace regatta::cli
