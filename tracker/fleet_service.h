@@ -8,7 +8,7 @@
 #include "regatta/v1/fleet_service.grpc.pb.h"
 #include "tracker/actions.h"
 #include "tracker/core_loop.h"
-#include "tracker/stream_reactor.h"
+#include "tracker/stream_service.h"
 #include "tracker/stream_table.h"
 
 namespace regatta {

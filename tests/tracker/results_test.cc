@@ -177,6 +177,37 @@ TEST_F(ResultsTest, AFullBufferStopsNewWorkAndLosesNothing) {
   EXPECT_THAT(Acks(board_), SizeIs(3));
 }
 
+TEST_F(ResultsTest, WorkGoesOutAgainAsSoonAsTheBufferHasRoom) {
+  options_.max_buffered_results = 5;
+  Reconfigure();
+  server_ = Attach();
+  board_ = ConnectBoard("1", /*credit=*/4);
+  Submit(server_, {MakeWork(7, 0), MakeWork(7, 1), MakeWork(7, 2),
+                   MakeWork(7, 3), MakeWork(7, 4)});
+  const auto assigned = Assigned(board_);
+  ASSERT_THAT(assigned, SizeIs(4));
+  SendResults(
+      board_,
+      {MakeResult(assigned[0], 0, true), MakeResult(assigned[1], 0, true),
+       MakeResult(assigned[2], 0, true), MakeResult(assigned[3], 0, true)});
+  EXPECT_THAT(Assigned(board_), IsEmpty()) << "four of five is 80 %";
+  Commit(server_, Results(server_));
+  EXPECT_THAT(Ids(Assigned(board_)), ElementsAre("log1/7/0/4"));
+}
+
+TEST_F(ResultsTest, AResultOfAnEarlierDispatchDoesNotEndTheLaterOne) {
+  Submit(server_, {MakeWork(7, 0, /*trials=*/2)});
+  const v1::Assignment first = OneAssigned(board_);
+  Wait(absl::Seconds(7));  // never accepted, so sent again
+  const v1::Assignment second = OneAssigned(board_);
+  Accept(board_, second);
+  SendResults(board_, {MakeResult(first, 0, /*last=*/true)});
+  EXPECT_THAT(Results(server_), SizeIs(1)) << "it counts all the same";
+  EXPECT_EQ(Status("d1").running(), 1);
+  SendResults(board_, {MakeResult(second, 1, /*last=*/true)});
+  EXPECT_EQ(Status("d1").running(), 0);
+}
+
 TEST_F(ResultsTest, LargeBacklogsAreForwardedInMessagesBelowOneMebibyte) {
   core_->ServerClosed(server_);
   v1::Assignment assignment;

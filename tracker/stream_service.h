@@ -7,8 +7,8 @@
 // Thread safety: all public methods may be called from any thread. gRPC owns
 // the pace; the object lives until gRPC is done with it and nobody else holds
 // a reference.
-#ifndef REGATTA_TRACKER_STREAM_REACTOR_H_
-#define REGATTA_TRACKER_STREAM_REACTOR_H_
+#ifndef REGATTA_TRACKER_STREAM_SERVICE_H_
+#define REGATTA_TRACKER_STREAM_SERVICE_H_
 
 #include <grpcpp/grpcpp.h>
 
@@ -146,4 +146,4 @@ class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
 
 }  // namespace regatta
 
-#endif  // REGATTA_TRACKER_STREAM_REACTOR_H_
+#endif  // REGATTA_TRACKER_STREAM_SERVICE_H_
