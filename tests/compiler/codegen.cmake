@@ -2,5 +2,8 @@
 # modules inspected, schedules run against the interpreter.
 regatta_test(compiler_codegen_test
   codegen_loops_test.cc
+  codegen_math_test.cc
+  codegen_parallel_test.cc
   codegen_support.cc
+  loop_ir_test.cc
   LIBS regatta_compiler regatta_codegen)

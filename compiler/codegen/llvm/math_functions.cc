@@ -126,7 +126,7 @@ Value* F32::Tanh(Value* x) const {
                          CopySign(far, x));
 }
 
-// The rational approximation that Eigen uses; |error| below 4e-7.
+// The rational approximation that Eigen uses; good to a few units.
 Value* F32::Erf(Value* x) const {
   Value* c = Clamp(x, -4.0, 4.0);
   Value* z = b_.CreateFMul(c, c);
@@ -137,7 +137,8 @@ Value* F32::Erf(Value* x) const {
   Value* q = Poly(z, {-1.45660718464996e-05, -2.13374055278905e-04,
                       -1.68282697438203e-03, -7.37332916720468e-03,
                       -1.42647390514189e-02});
-  return b_.CreateFDiv(b_.CreateFMul(c, p), q);
+  // The quotient first: the product would lose the smallest arguments.
+  return b_.CreateFMul(c, b_.CreateFDiv(p, q));
 }
 
 // `function` of libm on every lane.
