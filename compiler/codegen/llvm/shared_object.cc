@@ -193,7 +193,8 @@ absl::StatusOr<Needs> NeededLibraries(std::string_view object) {
                    UndefinedSymbols(object));
   Needs needs;
   for (const std::string& name : undefined) {
-    if (name == "_GLOBAL_OFFSET_TABLE_") continue;
+    // Of the linker's own making.
+    if (name == "_GLOBAL_OFFSET_TABLE_" || name == ".TOC.") continue;
     if (LibcFunctions().count(name)) {
       needs.libc = true;
     } else if (LibmFunctions().count(name)) {

@@ -15,6 +15,7 @@
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
+#include "llvm/TargetParser/ARMTargetParser.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 
@@ -89,13 +90,32 @@ std::string BaselineCpu(const llvm::Triple& triple) {
   return "generic";
 }
 
-std::string FeatureString(const Target& target) {
-  std::vector<std::string> features = target.features;
-  // Linux on RISC-V assumes these; the generic processor has none.
-  if (llvm::Triple(LlvmTriple(target.triple)).isRISCV() &&
-      target.mcpu.compare(0, 8, "generic-") == 0) {
-    features.insert(features.begin(), {"+m", "+a", "+f", "+d", "+c"});
+// What compilers assume of a processor beside what LLVM's table says.
+std::vector<std::string> AssumedFeatures(const Target& target) {
+  const llvm::Triple triple(LlvmTriple(target.triple));
+  // Linux on RISC-V needs these; the generic processor has none.
+  if (triple.isRISCV() && target.mcpu.compare(0, 8, "generic-") == 0) {
+    return {"+m", "+a", "+f", "+d", "+c"};
   }
+  std::vector<std::string> assumed;
+  if (triple.isARM()) {
+    // The floating-point unit that usually comes with the processor.
+    std::vector<llvm::StringRef> features;
+    llvm::ARM::getFPUFeatures(
+        llvm::ARM::getDefaultFPU(target.mcpu,
+                                 llvm::ARM::parseArch(triple.getArchName())),
+        features);
+    for (const llvm::StringRef feature : features) {
+      assumed.push_back(feature.str());
+    }
+  }
+  return assumed;
+}
+
+std::string FeatureString(const Target& target) {
+  std::vector<std::string> features = AssumedFeatures(target);
+  features.insert(features.end(), target.features.begin(),
+                  target.features.end());
   return absl::StrJoin(features, ",");
 }
 

@@ -135,8 +135,10 @@ static void RunShared(Body body, void *table, long extent, long workers) {
   pool.body = body;
   pool.table = table;
   pool.extent = extent;
-  pool.grain = extent / (8 * (workers + 1));
-  if (pool.grain < 1) pool.grain = 1;
+  // At least eight pieces for each thread, where there are so many iterations;
+  // no division, which some processors leave to a library.
+  pool.grain = 1;
+  while (pool.grain * 16 * (workers + 1) <= extent) pool.grain *= 2;
   pool.next = 0;
   pool.unfinished = workers + 1;
   pool.done = kRunning;
