@@ -95,8 +95,10 @@ void ContractionPart::WishBlocks(const ContractionTiling& kernel,
   depth = std::min(depth, split);
   SetSize("mc", std::max(kernel.rows, l2 / 2 / (step_bytes * depth)),
           facts.RowExtent(), values);
-  const int64_t l3 = context_.hints.l3_bytes;
-  SetSize("nc", std::max(kernel.TileWidth(), l3 / 2 / (step_bytes * depth)),
+  // Every index of m outside the block walks the block of B again.
+  const bool walked_again = rows > facts.RowExtent();
+  const int64_t room = walked_again ? l2 / 2 : context_.hints.l3_bytes / 2;
+  SetSize("nc", std::max(kernel.TileWidth(), room / (step_bytes * depth)),
           facts.VectorExtent(), values);
   SetWord("order", rows <= kStreamingRows ? "knm" : "nkm", values);
   const int64_t b_bytes = step_bytes * split * facts.VectorExtent();

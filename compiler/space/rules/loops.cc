@@ -1,7 +1,6 @@
 #include "compiler/space/rules/loops.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <optional>
 #include <string>
@@ -249,7 +248,10 @@ void LoopsPart::SetDefaults() {
        (Extent(output_index_) < lanes_ && Extent(reduced_index_) >= lanes_));
   set("lanes_over", over_reduced ? 1 : 0);
   if (context_.threads > 1) set("par", 1);
-  const std::array<int64_t, 4> row_wishes = {4, 2, 1, 1};
+  // Lanes over a reduced index stream through rows: one row at a time keeps
+  // the prefetcher on one stream.
+  const std::vector<int64_t> row_wishes =
+      over_reduced ? std::vector<int64_t>{1} : std::vector<int64_t>{4, 2, 1};
   for (int64_t vec = lanes_; vec >= 1; vec /= 2) {
     for (int64_t vectors : {4, 2, 1}) {
       for (int64_t rows : row_wishes) {
