@@ -48,9 +48,7 @@ absl::StatusOr<Target> CompleteTarget(const Target& target) {
   return generator->Complete(target);
 }
 
-absl::StatusOr<Target> HostTarget() {
-  return FindCodeGenerator("cpu")->Host();
-}
+absl::StatusOr<Target> HostTarget() { return FindCodeGenerator("cpu")->Host(); }
 
 absl::StatusOr<Space> CreateSpace(Workload workload, Target target, int threads,
                                   MachineHints hints) {

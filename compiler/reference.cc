@@ -26,9 +26,8 @@ ExprPtr CastTo(ExprPtr expr, DType type) {
 ExprPtr Widen(const ExprPtr& expr, const Workload& workload) {
   auto wide = std::make_shared<Expr>(*expr);
   for (ExprPtr& operand : wide->operands) operand = Widen(operand, workload);
-  const bool input =
-      expr->kind == Expr::Kind::kAccess &&
-      workload.tensors[expr->tensor].role == TensorRole::kInput;
+  const bool input = expr->kind == Expr::Kind::kAccess &&
+                     workload.tensors[expr->tensor].role == TensorRole::kInput;
   // What is read or rounded in its own type widens after that.
   if (input || expr->kind == Expr::Kind::kCast) {
     return CastTo(std::move(wide), Wide(expr->dtype));
@@ -61,8 +60,8 @@ class StageEmitter {
     }
     std::vector<std::pair<int, int64_t>> loops;
     for (const int id : outer) loops.push_back(Bind(id));
-    loop::StmtPtr body = inner < 0 ? EmitTile(-1, Affine(), 1)
-                                   : EmitInner(inner);
+    loop::StmtPtr body =
+        inner < 0 ? EmitTile(-1, Affine(), 1) : EmitInner(inner);
     return Nest(loops, std::move(body));
   }
 
@@ -94,8 +93,7 @@ class StageEmitter {
                     EmitTile(index, Affine::Var(var, tile_), tile_)));
     }
     if (extent % tile_ > 0) {
-      parts.push_back(
-          EmitTile(index, Affine(whole * tile_), extent % tile_));
+      parts.push_back(EmitTile(index, Affine(whole * tile_), extent % tile_));
     }
     return loop::Block(std::move(parts));
   }
@@ -150,16 +148,15 @@ class StageEmitter {
     std::vector<loop::StmtPtr> steps;
     steps.push_back(OverLanes(index, start, width, [&](const Affine& lane) {
       return loop::Store(
-          acc, lane,
-          loop::Const(loop::Identity(stage_.reduction, type), type));
+          acc, lane, loop::Const(loop::Identity(stage_.reduction, type), type));
     }));
     std::vector<std::pair<int, int64_t>> loops;
     for (const int id : stage_.reduce_indices) loops.push_back(Bind(id));
-    steps.push_back(Nest(
-        loops, OverLanes(index, start, width, [&](const Affine& lane) {
-          return loop::Store(acc, lane, loop::Cast(Value(), type),
-                             stage_.reduction);
-        })));
+    steps.push_back(
+        Nest(loops, OverLanes(index, start, width, [&](const Affine& lane) {
+               return loop::Store(acc, lane, loop::Cast(Value(), type),
+                                  stage_.reduction);
+             })));
     steps.push_back(OverLanes(index, start, width, [&](const Affine& lane) {
       return StoreResult(loop::Load(builder_.buffer(acc), acc, lane));
     }));

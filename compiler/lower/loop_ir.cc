@@ -90,8 +90,7 @@ StmtPtr For(int var, int64_t extent, LoopKind kind, StmtPtr body,
   return stmt;
 }
 
-StmtPtr Store(int buffer, Affine offset, ValuePtr value,
-              Reduction accumulate) {
+StmtPtr Store(int buffer, Affine offset, ValuePtr value, Reduction accumulate) {
   auto stmt = std::make_shared<Stmt>();
   stmt->kind = Stmt::Kind::kStore;
   stmt->buffer = buffer;
@@ -323,9 +322,8 @@ std::string ToString(const Program& program) {
   std::string out = absl::StrCat("threads ", program.threads, "\n");
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer& buffer = program.buffers[i];
-    absl::StrAppend(&out, "buffer ", buffer.name, ": ",
-                    TypeName(buffer.dtype), "[", buffer.elements, "] ",
-                    ScopeName(buffer), "\n");
+    absl::StrAppend(&out, "buffer ", buffer.name, ": ", TypeName(buffer.dtype),
+                    "[", buffer.elements, "] ", ScopeName(buffer), "\n");
   }
   for (const Kernel& kernel : program.kernels) {
     absl::StrAppend(&out, "kernel ", kernel.name, "\n");

@@ -169,8 +169,7 @@ class Verifier {
     const Buffer& buffer = program_.buffers[stmt.buffer];
     if (buffer.scope == Scope::kInput) return Error("stores to an input");
     if (stmt.value->dtype != buffer.dtype) {
-      return Error(absl::StrCat("a ",
-                                std::string(DTypeName(stmt.value->dtype)),
+      return Error(absl::StrCat("a ", std::string(DTypeName(stmt.value->dtype)),
                                 " stored as ",
                                 std::string(DTypeName(buffer.dtype))));
     }
@@ -220,10 +219,10 @@ class Verifier {
       }
     }
     if (buffer.scope == Scope::kRegister || buffer.per_thread) {
-      const Home here{kernel_, !loops_.empty() && loops_[0].kind ==
-                                                      LoopKind::kParallel
-                                   ? loops_[0].var
-                                   : -1};
+      const Home here{kernel_,
+                      !loops_.empty() && loops_[0].kind == LoopKind::kParallel
+                          ? loops_[0].var
+                          : -1};
       if (home_[id] && !(*home_[id] == here)) {
         return Error(absl::StrCat("buffer ", buffer.name,
                                   " is private to another loop nest"));
@@ -325,8 +324,8 @@ class Verifier {
   const Stmt* stmt_ = nullptr;
   std::vector<EnclosingLoop> loops_;  // outermost first
   std::set<int> seen_vars_;
-  std::vector<bool> written_;                // per buffer
-  std::vector<std::optional<Home>> home_;    // per buffer
+  std::vector<bool> written_;              // per buffer
+  std::vector<std::optional<Home>> home_;  // per buffer
 };
 
 }  // namespace

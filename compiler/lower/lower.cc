@@ -13,8 +13,8 @@ namespace regatta {
 namespace {
 
 absl::Status VerifyAfter(const loop::Program& program, std::string_view pass) {
-  return Annotate(loop::Verify(program), absl::StrCat("after ",
-                                                      std::string(pass)));
+  return Annotate(loop::Verify(program),
+                  absl::StrCat("after ", std::string(pass)));
 }
 
 }  // namespace

@@ -22,9 +22,11 @@ class LoopCode : public testing::TestWithParam<size_t> {
   const Target& target() const { return RunnableTargets()[GetParam()].target; }
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    Targets, LoopCode, testing::Range<size_t>(0, RunnableTargets().size()),
-    [](const auto& info) { return RunnableTargets()[info.param].name; });
+INSTANTIATE_TEST_SUITE_P(Targets, LoopCode,
+                         testing::Range<size_t>(0, RunnableTargets().size()),
+                         [](const auto& info) {
+                           return RunnableTargets()[info.param].name;
+                         });
 
 std::vector<float> Noise(int64_t count, uint64_t seed) {
   Random random(seed);
@@ -42,10 +44,10 @@ TEST_P(LoopCode, AddsVectorsOfEveryLengthWithoutTouchingMemoryBesideThem) {
     const int b = w.Add("b", Scope::kInput, DType::kF32, n);
     const int c = w.Add("c", Scope::kOutput, DType::kF32, n);
     const int i = w.Var();
-    w.Kernel(loop::For(
-        i, n, LoopKind::kVector,
-        loop::Store(c, V(i), loop::Binary(BinaryOp::kAdd, w.Load(a, V(i)),
-                                          w.Load(b, V(i))))));
+    w.Kernel(loop::For(i, n, LoopKind::kVector,
+                       loop::Store(c, V(i),
+                                   loop::Binary(BinaryOp::kAdd, w.Load(a, V(i)),
+                                                w.Load(b, V(i))))));
     const LoadedModule module(Build(w.program, target()));
     for (const auto fence :
          {FencedMemory::Fence::kAfter, FencedMemory::Fence::kBefore}) {
@@ -77,13 +79,13 @@ TEST_P(LoopCode, GuardedLoadsGiveThePadAndTouchNoMemoryOutside) {
                      loop::Store(y, V(r, kW) + V(c0), loop::Const(0))),
            loop::For(
                dr, 3, LoopKind::kSerial,
-               loop::For(dc, 3, LoopKind::kUnrolled,
-                         loop::For(c, kW, LoopKind::kVector,
-                                   loop::Store(y, V(r, kW) + V(c),
-                                               w.Load(x, row * kW + column,
-                                                      {{row, kH}, {column, kW}},
-                                                      5),
-                                               Reduction::kSum))))})));
+               loop::For(
+                   dc, 3, LoopKind::kUnrolled,
+                   loop::For(c, kW, LoopKind::kVector,
+                             loop::Store(y, V(r, kW) + V(c),
+                                         w.Load(x, row * kW + column,
+                                                {{row, kH}, {column, kW}}, 5),
+                                         Reduction::kSum))))})));
   const LoadedModule module(Build(w.program, target()));
   const FencedMemory xm(4 * kH * kW, 4), ym(4 * kH * kW, 4);
   const std::vector<float> image = Noise(kH * kW, 1);
@@ -112,14 +114,14 @@ TEST_P(LoopCode, GuardsAndOffsetsMayDependOnTheLaneSeparately) {
   const int z = w.Add("z", Scope::kOutput, DType::kF32, 4 * kN);
   const int i = w.Var(), o = w.Var(), j = w.Var();
   w.Kernel(loop::Block(
-      {loop::For(i, kN, LoopKind::kVector,
-                 loop::Store(y, V(i), w.Load(x, Affine(3),
-                                             {{V(i) + Affine(-4), 9}}, -1))),
+      {loop::For(
+           i, kN, LoopKind::kVector,
+           loop::Store(y, V(i),
+                       w.Load(x, Affine(3), {{V(i) + Affine(-4), 9}}, -1))),
        loop::For(o, 4, LoopKind::kSerial,
                  loop::For(j, kN, LoopKind::kVector,
                            loop::Store(z, V(o, kN) + V(j),
-                                       w.Load(x, V(j),
-                                              {{V(o) + Affine(-1), 2}},
+                                       w.Load(x, V(j), {{V(o) + Affine(-1), 2}},
                                               -2))))}));
   const LoadedModule module(Build(w.program, target()));
   const FencedMemory xm(4 * kN, 4), ym(4 * kN, 4), zm(16 * kN, 4);
@@ -145,8 +147,8 @@ TEST_P(LoopCode, LoadsAndStoresWithAnyStride) {
       const int i = w.Var();
       const Affine from =
           V(i, stride) + Affine(stride < 0 ? -stride * (kN - 1) : 0);
-      const Affine to = V(i, store_stride) +
-                        Affine(store_stride < 0 ? kN - 1 : 0);
+      const Affine to =
+          V(i, store_stride) + Affine(store_stride < 0 ? kN - 1 : 0);
       w.Kernel(loop::For(i, kN, LoopKind::kVector,
                          loop::Store(y, to, w.Load(x, from))));
       const LoadedModule module(Build(w.program, target()));
@@ -178,13 +180,12 @@ TEST_P(LoopCode, ReducesAcrossLanes) {
       const int r = w.Var(), i = w.Var();
       w.Kernel(loop::For(
           r, 4, LoopKind::kSerial,
-          loop::Block({loop::Store(y, V(r),
-                                   loop::Const(loop::Identity(
-                                       reduction, DType::kF32))),
-                       loop::For(i, n, LoopKind::kVector,
-                                 loop::Store(y, V(r),
-                                             w.Load(x, V(r, n) + V(i)),
-                                             reduction))})));
+          loop::Block(
+              {loop::Store(y, V(r),
+                           loop::Const(loop::Identity(reduction, DType::kF32))),
+               loop::For(i, n, LoopKind::kVector,
+                         loop::Store(y, V(r), w.Load(x, V(r, n) + V(i)),
+                                     reduction))})));
       const LoadedModule module(Build(w.program, target()));
       const FencedMemory xm(16 * n, 4), ym(16, 4);
       const std::vector<float> x_values = Noise(4 * n, n);
@@ -279,12 +280,12 @@ TEST_P(LoopCode, RegistersMayBeReadInOtherShapesThanTheyWereWritten) {
        loop::Store(reg, Affine(5), loop::Const(77)),
        loop::For(j, 24, LoopKind::kUnrolled,
                  loop::Store(y, V(j), w.Load(reg, V(j)))),
-       loop::For(k, 24, LoopKind::kVector,
-                 loop::Store(y, V(k) + Affine(24),
-                             w.Load(reg, Affine(23) - V(k)))),
-       loop::For(l, 20, LoopKind::kVector,
-                 loop::Store(y, V(l) + Affine(48),
-                             w.Load(reg, V(l) + Affine(3))))}));
+       loop::For(
+           k, 24, LoopKind::kVector,
+           loop::Store(y, V(k) + Affine(24), w.Load(reg, Affine(23) - V(k)))),
+       loop::For(
+           l, 20, LoopKind::kVector,
+           loop::Store(y, V(l) + Affine(48), w.Load(reg, V(l) + Affine(3))))}));
   const LoadedModule module(Build(w.program, target()));
   const FencedMemory xm(4 * 24, 4), ym(4 * 68, 4);
   std::iota(xm.as<float>(), xm.as<float>() + 24, 0.0f);
@@ -305,18 +306,18 @@ TEST_P(LoopCode, StoresAreSeenByLaterLoads) {
   const int y = w.Add("y", Scope::kOutput, DType::kF32, 8);
   const int t = w.Add("t", Scope::kWorkspace, DType::kF32, 4);
   const int o = w.Var(), i = w.Var(), j = w.Var();
-  const auto doubled = loop::Binary(BinaryOp::kAdd, w.Load(t, Affine(1)),
-                                    w.Load(t, Affine(1)));
+  const auto doubled =
+      loop::Binary(BinaryOp::kAdd, w.Load(t, Affine(1)), w.Load(t, Affine(1)));
   w.Kernel(loop::Block(
       {loop::Store(t, Affine(1), w.Load(x, Affine(0))),
-       loop::For(o, 4, LoopKind::kSerial,
-                 loop::Block(
-                     {loop::Store(y, V(o), w.Load(t, Affine(1))),
-                      loop::For(i, 3, LoopKind::kSerial,
-                                loop::Store(t, Affine(1), doubled)),
-                      loop::For(j, 2, LoopKind::kUnrolled,
-                                loop::Store(y, V(o) + V(j) + Affine(3),
-                                            w.Load(t, Affine(1))))}))}));
+       loop::For(
+           o, 4, LoopKind::kSerial,
+           loop::Block({loop::Store(y, V(o), w.Load(t, Affine(1))),
+                        loop::For(i, 3, LoopKind::kSerial,
+                                  loop::Store(t, Affine(1), doubled)),
+                        loop::For(j, 2, LoopKind::kUnrolled,
+                                  loop::Store(y, V(o) + V(j) + Affine(3),
+                                              w.Load(t, Affine(1))))}))}));
   const LoadedModule module(Build(w.program, target()));
   float in = 1, out[8] = {};
   ASSERT_EQ(module.Call({&in, out}), 0);
@@ -342,12 +343,11 @@ TEST_P(LoopCode, SelectsComparesAndCountsLanes) {
   const int i = w.Var(), j = w.Var();
   const auto index = loop::Index(V(i, 2) + Affine(-30), DType::kF32);
   w.Kernel(loop::Block(
-      {loop::For(
-           i, kN, LoopKind::kVector,
-           loop::Store(y, V(i),
-                       loop::Select(loop::Binary(BinaryOp::kLess,
-                                                 w.Load(x, V(i)), index),
-                                    loop::Const(-7), index))),
+      {loop::For(i, kN, LoopKind::kVector,
+                 loop::Store(y, V(i),
+                             loop::Select(loop::Binary(BinaryOp::kLess,
+                                                       w.Load(x, V(i)), index),
+                                          loop::Const(-7), index))),
        loop::For(j, kN, LoopKind::kVector,
                  loop::Store(z, V(j),
                              loop::Binary(BinaryOp::kDiv,

@@ -32,10 +32,10 @@ class MathCode : public testing::TestWithParam<size_t> {
     if (n >= 64) {
       const int b = w.Var(), i = w.Var();
       const Affine at = V(b, 64) + V(i);
-      parts.push_back(loop::For(
-          b, n / 64, LoopKind::kSerial,
-          loop::For(i, 64, LoopKind::kVector,
-                    loop::Store(y, at, body(w.Load(x, at))))));
+      parts.push_back(
+          loop::For(b, n / 64, LoopKind::kSerial,
+                    loop::For(i, 64, LoopKind::kVector,
+                              loop::Store(y, at, body(w.Load(x, at))))));
     }
     if (n % 64) {
       const int i = w.Var();
@@ -59,9 +59,11 @@ class MathCode : public testing::TestWithParam<size_t> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    Targets, MathCode, testing::Range<size_t>(0, RunnableTargets().size()),
-    [](const auto& info) { return RunnableTargets()[info.param].name; });
+INSTANTIATE_TEST_SUITE_P(Targets, MathCode,
+                         testing::Range<size_t>(0, RunnableTargets().size()),
+                         [](const auto& info) {
+                           return RunnableTargets()[info.param].name;
+                         });
 
 // Every 2,003rd float: all signs, exponents, subnormals, infinities, NaNs.
 std::vector<float> FloatsOfEveryKind() {
@@ -70,9 +72,9 @@ std::vector<float> FloatsOfEveryKind() {
     values.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
   }
   const float infinity = std::numeric_limits<float>::infinity();
-  for (const float special : {0.0f, -0.0f, 1.0f, -1.0f, infinity, -infinity,
-                              std::nanf(""), 88.72f, 88.73f, -87.33f, -87.34f,
-                              -103.9f, -104.1f, 1e-45f, 0.625f, -0.625f}) {
+  for (const float special :
+       {0.0f, -0.0f, 1.0f, -1.0f, infinity, -infinity, std::nanf(""), 88.72f,
+        88.73f, -87.33f, -87.34f, -103.9f, -104.1f, 1e-45f, 0.625f, -0.625f}) {
     values.push_back(special);
   }
   return values;
@@ -184,8 +186,8 @@ TEST_P(MathCode, FloatsNarrowToNearestEven) {
   for (int i = 0; i < (1 << 16); i += 3) {
     const float half = static_cast<float>(F16BitsToDouble(i));
     for (const int off : {-1, 0, 1}) {
-      x.push_back(std::bit_cast<float>(std::bit_cast<uint32_t>(half) + 0x1000 +
-                                       off));
+      x.push_back(
+          std::bit_cast<float>(std::bit_cast<uint32_t>(half) + 0x1000 + off));
       x.push_back(std::bit_cast<float>((i << 16) + 0x8000 + off));
     }
   }
@@ -246,7 +248,7 @@ TEST_P(MathCode, IntegersWrapAndCastsSaturate) {
     EXPECT_EQ(wrapped[i], static_cast<int8_t>(ints[i]));
     EXPECT_EQ(doubled[i], static_cast<int32_t>(2u * ints[i]));
   }
-  const std::vector<float> floats = {0.9f,  -0.9f, 126.7f, 127.9f, 128.0f,
+  const std::vector<float> floats = {0.9f,    -0.9f, 126.7f, 127.9f, 128.0f,
                                      -129.0f, 3e9f,  -3e9f,  NAN};
   const std::vector<int8_t> bytes_of = RunMap<float, int8_t>(
       floats, DType::kF32, DType::kI8,
@@ -254,8 +256,8 @@ TEST_P(MathCode, IntegersWrapAndCastsSaturate) {
   const std::vector<int32_t> ints_of = RunMap<float, int32_t>(
       floats, DType::kF32, DType::kI32,
       [](loop::ValuePtr v) { return loop::Cast(v, DType::kI32); });
-  EXPECT_EQ(bytes_of, (std::vector<int8_t>{0, 0, 126, 127, 127, -128, 127,
-                                           -128, 0}));
+  EXPECT_EQ(bytes_of,
+            (std::vector<int8_t>{0, 0, 126, 127, 127, -128, 127, -128, 0}));
   EXPECT_EQ(ints_of,
             (std::vector<int32_t>{0, 0, 126, 127, 128, -129, 2147483647,
                                   std::numeric_limits<int32_t>::min(), 0}));
@@ -268,18 +270,17 @@ TEST_P(MathCode, IntegerDivisionIsDefinedForEveryPair) {
       divisors, DType::kI32, DType::kI32, [&](loop::ValuePtr v) {
         return loop::Binary(BinaryOp::kDiv, loop::Const(least, DType::kI32), v);
       });
-  EXPECT_EQ(quotients,
-            (std::vector<int32_t>{0, least, least, least / 7, least / -7, 1,
-                                  -1}));
+  EXPECT_EQ(quotients, (std::vector<int32_t>{0, least, least, least / 7,
+                                             least / -7, 1, -1}));
 }
 
 TEST_P(MathCode, MaxAndMinTakeTheOtherOperandOfANan) {
   const std::vector<float> x = {1, -1, NAN, 3};
   const auto with = [&](BinaryOp op) {
-    return RunMap<float, float>(
-        x, DType::kF32, DType::kF32, [&](loop::ValuePtr v) {
-          return loop::Binary(op, v, loop::Const(0.5));
-        });
+    return RunMap<float, float>(x, DType::kF32, DType::kF32,
+                                [&](loop::ValuePtr v) {
+                                  return loop::Binary(op, v, loop::Const(0.5));
+                                });
   };
   EXPECT_EQ(with(BinaryOp::kMax), (std::vector<float>{1, 0.5, 0.5, 3}));
   EXPECT_EQ(with(BinaryOp::kMin), (std::vector<float>{0.5, -1, 0.5, 0.5}));

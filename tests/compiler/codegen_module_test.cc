@@ -41,12 +41,12 @@ loop::Program Sample(DType type, int threads, int64_t scratch) {
   const int y = w.Add("y", Scope::kOutput, type, kN);
   const int t = w.Add("t", Scope::kWorkspace, type, scratch);
   const int i = w.Var(), j = w.Var();
-  w.Kernel(loop::For(i, kN, threads > 1 ? LoopKind::kParallel
-                                        : LoopKind::kSerial,
+  w.Kernel(loop::For(i, kN,
+                     threads > 1 ? LoopKind::kParallel : LoopKind::kSerial,
                      loop::Store(t, V(i), w.Load(x, V(i)))));
-  w.Kernel(loop::For(j, kN, LoopKind::kVector,
-                     loop::Store(y, V(j), loop::Unary(UnaryOp::kExp,
-                                                      w.Load(t, V(j))))));
+  w.Kernel(loop::For(
+      j, kN, LoopKind::kVector,
+      loop::Store(y, V(j), loop::Unary(UnaryOp::kExp, w.Load(t, V(j))))));
   return w.program;
 }
 
@@ -135,8 +135,7 @@ TEST(ModuleCode, DescribesBuffersKernelsAndWorkspace) {
   EXPECT_THAT(module.compiler_version,
               testing::MatchesRegex("[0-9a-f]{16}/LLVM 19\\.1\\.[0-9]+"));
   const LoadedModule loaded(module);
-  EXPECT_EQ(*static_cast<const size_t*>(
-                loaded.Symbol("my_k_workspace_bytes")),
+  EXPECT_EQ(*static_cast<const size_t*>(loaded.Symbol("my_k_workspace_bytes")),
             512u);
 }
 
@@ -178,8 +177,8 @@ TEST(ModuleCode, BadPointersAreRefusedAndNothingIsWritten) {
   EXPECT_EQ(k_ws(x.data(), y.data(), nullptr), kCallNullArgument);
   EXPECT_EQ(k(odd, y.data()), kCallMisaligned);
   EXPECT_EQ(k_ws(x.data(), y.data(), workspace + 8), kCallMisaligned);
-  const auto call = reinterpret_cast<int (*)(void* const*, void*)>(
-      module.Symbol("k_call"));
+  const auto call =
+      reinterpret_cast<int (*)(void* const*, void*)>(module.Symbol("k_call"));
   EXPECT_EQ(call(nullptr, workspace), kCallNullArgument);
   void* tensors[] = {x.data(), nullptr};
   EXPECT_EQ(call(tensors, workspace), kCallNullArgument);
@@ -208,9 +207,8 @@ TEST(ModuleCode, HasAHash) {
 }
 
 TEST(ModuleCode, AnotherProcessMakesTheSameBytes) {
-  const std::string command =
-      "/proc/" + std::to_string(getpid()) +
-      "/exe --gtest_filter=ModuleCode.HasAHash 2>&1";
+  const std::string command = "/proc/" + std::to_string(getpid()) +
+                              "/exe --gtest_filter=ModuleCode.HasAHash 2>&1";
   FILE* child = popen(command.c_str(), "r");
   ASSERT_NE(child, nullptr);
   std::string output;
@@ -219,10 +217,11 @@ TEST(ModuleCode, AnotherProcessMakesTheSameBytes) {
     output.append(buffer.data(), n);
   }
   EXPECT_EQ(pclose(child), 0) << output;
-  EXPECT_THAT(output,
-              HasSubstr("module hash " +
-                        Build(Sample(DType::kF32, 4, 100000), HostForTests())
-                            .BinaryHash()));
+  EXPECT_THAT(
+      output,
+      HasSubstr(
+          "module hash " +
+          Build(Sample(DType::kF32, 4, 100000), HostForTests()).BinaryHash()));
 }
 
 TEST(ModuleCode, LinksIntoACProgramAsLibraryAndAsObject) {
@@ -230,8 +229,8 @@ TEST(ModuleCode, LinksIntoACProgramAsLibraryAndAsObject) {
       std::filesystem::path(testing::TempDir()) /
       ("regatta-codegen-" + std::to_string(getpid()));
   std::filesystem::create_directories(dir);
-  const Module module = Build(Sample(DType::kF64, 2, 100000), HostForTests(),
-                              "exp_of");
+  const Module module =
+      Build(Sample(DType::kF64, 2, 100000), HostForTests(), "exp_of");
   std::ofstream(dir / "libk.so", std::ios::binary) << module.loadable;
   std::ofstream(dir / "k.o", std::ios::binary) << module.relocatable;
   std::ofstream(dir / "t.c") << R"(
@@ -273,8 +272,7 @@ INSTANTIATE_TEST_SUITE_P(
         ForeignTarget{"x86_64-linux-gnu", "haswell", EM_X86_64, 256, 16},
         ForeignTarget{"x86_64-linux-musl", "x86-64", EM_X86_64, 128, 16}),
     [](const auto& info) {
-      std::string name =
-          std::string(info.param.triple) + "_" + info.param.mcpu;
+      std::string name = std::string(info.param.triple) + "_" + info.param.mcpu;
       for (char& c : name) {
         if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
       }
@@ -293,8 +291,8 @@ TEST_P(ForeignTargets, GetObjectsOfTheirOwn) {
   // Completing is idempotent, and the text says all.
   EXPECT_EQ(*FindCodeGenerator("cpu")->Complete(*complete), *complete);
   EXPECT_EQ(*ParseTarget(complete->ToString()), *complete);
-  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16,
-                           DType::kF64}) {
+  for (const DType type :
+       {DType::kF32, DType::kF16, DType::kBF16, DType::kF64}) {
     ProgramWriter w(2);
     const int x = w.Add("x", Scope::kInput, type, 4 * 37);
     const int y = w.Add("y", Scope::kOutput, type, 4 * 37);
@@ -334,17 +332,22 @@ Target TargetOf(const std::string& triple, const std::string& mcpu,
 
 TEST(Targets, UnknownOnesAreRefusedWithNearNames) {
   const BadTarget bad[] = {
-      {"cpu", TargetOf("x86_64-linux-gnu", "zenver4"),
+      {"cpu",
+       TargetOf("x86_64-linux-gnu", "zenver4"),
        {"unknown processor 'zenver4'", "znver4"}},
-      {"cpu of another", TargetOf("aarch64-linux-gnu", "znver4"),
+      {"cpu of another",
+       TargetOf("aarch64-linux-gnu", "znver4"),
        {"unknown processor 'znver4' of aarch64-linux-gnu"}},
-      {"triple", TargetOf("arch64-linux-gnu", ""),
+      {"triple",
+       TargetOf("arch64-linux-gnu", ""),
        {"no architecture", "arch64-linux-gnu", "aarch64"}},
       {"no triple", TargetOf("", "znver4"), {"no triple"}},
       {"format", TargetOf("x86_64-apple-darwin", ""), {"no ELF"}},
-      {"feature", TargetOf("x86_64-linux-gnu", "znver4", {"+avx512q"}),
+      {"feature",
+       TargetOf("x86_64-linux-gnu", "znver4", {"+avx512q"}),
        {"'+avx512q'", "avx512dq"}},
-      {"feature's sign", TargetOf("x86_64-linux-gnu", "znver4", {"avx2"}),
+      {"feature's sign",
+       TargetOf("x86_64-linux-gnu", "znver4", {"avx2"}),
        {"'avx2' is not +name or -name"}},
   };
   for (const BadTarget& b : bad) {

@@ -29,13 +29,13 @@ loop::Program RowSums(int threads) {
   const int r = w.Var(), i = w.Var(), j = w.Var();
   w.Kernel(loop::For(
       r, kRows, LoopKind::kParallel,
-      loop::Block({loop::For(i, kColumns, LoopKind::kVector,
-                             loop::Store(row, V(i),
-                                         w.Load(x, V(r, kColumns) + V(i)))),
-                   loop::Store(y, V(r), loop::Const(0)),
-                   loop::For(j, kColumns, LoopKind::kVector,
-                             loop::Store(y, V(r), w.Load(row, V(j)),
-                                         Reduction::kSum))})));
+      loop::Block(
+          {loop::For(i, kColumns, LoopKind::kVector,
+                     loop::Store(row, V(i), w.Load(x, V(r, kColumns) + V(i)))),
+           loop::Store(y, V(r), loop::Const(0)),
+           loop::For(
+               j, kColumns, LoopKind::kVector,
+               loop::Store(y, V(r), w.Load(row, V(j)), Reduction::kSum))})));
   return w.program;
 }
 
@@ -84,8 +84,7 @@ TEST(ParallelCode, SeveralThreadsMayCallAtOnce) {
     callers.emplace_back([&] {
       for (int repeat = 0; repeat < 100; ++repeat) {
         Data data;
-        if (module.Call({data.x.data(), data.y.data()}) != 0 ||
-            !data.Right()) {
+        if (module.Call({data.x.data(), data.y.data()}) != 0 || !data.Right()) {
           ++wrong;
         }
       }
@@ -138,8 +137,7 @@ TEST(ParallelCode, KernelsRunOneAfterTheOther) {
                                  loop::Binary(BinaryOp::kMul, w.Load(x, V(i)),
                                               loop::Const(2)))));
   w.Kernel(loop::For(j, kN, LoopKind::kParallel,
-                     loop::Store(y, V(j),
-                                 w.Load(t, Affine(kN - 1) - V(j)))));
+                     loop::Store(y, V(j), w.Load(t, Affine(kN - 1) - V(j)))));
   const LoadedModule module(Build(w.program, HostForTests()));
   std::vector<float> in(kN), out(kN);
   std::iota(in.begin(), in.end(), 1.0f);

@@ -1,12 +1,13 @@
 // The loops themselves: what the verifier refuses and how it says so, what the
 // passes do, where workspace goes.
+#include "compiler/lower/loop_ir.h"
+
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <string>
 #include <utility>
 
-#include "compiler/lower/loop_ir.h"
 #include "compiler/lower/loop_range.h"
 #include "compiler/lower/lower.h"
 #include "tests/compiler/codegen_support.h"
@@ -84,17 +85,17 @@ const BadProgram kBadPrograms[] = {
     {"LoadBelowTheBuffer", "offset of x spans [-1, 6] of 8 elements",
      [](Fixture& f) {
        const int i = f.Var();
-       f.Kernel(loop::For(
-           i, 8, LoopKind::kSerial,
-           loop::Store(f.y, V(i), f.Load(f.x, V(i) + Affine(-1)))));
+       f.Kernel(
+           loop::For(i, 8, LoopKind::kSerial,
+                     loop::Store(f.y, V(i), f.Load(f.x, V(i) + Affine(-1)))));
      }},
     {"GuardThatDoesNotHelp", "offset of x spans [-1, 6]",
      [](Fixture& f) {
        const int i = f.Var();
-       f.Kernel(loop::For(i, 8, LoopKind::kSerial,
-                          loop::Store(f.y, V(i),
-                                      f.Load(f.x, V(i) + Affine(-1),
-                                             {{V(i), 8}}))));
+       f.Kernel(
+           loop::For(i, 8, LoopKind::kSerial,
+                     loop::Store(f.y, V(i),
+                                 f.Load(f.x, V(i) + Affine(-1), {{V(i), 8}}))));
      }},
     {"ReadBeforeWritten", "reads t before anything wrote it",
      [](Fixture& f) {
@@ -105,18 +106,14 @@ const BadProgram kBadPrograms[] = {
     {"AccumulatedBeforeWritten", "accumulates into y before anything set it",
      [](Fixture& f) {
        const int i = f.Var();
-       f.Kernel(loop::For(i, 8, LoopKind::kSerial,
-                          loop::Store(f.y, V(i), loop::Const(1),
-                                      Reduction::kSum)));
+       f.Kernel(
+           loop::For(i, 8, LoopKind::kSerial,
+                     loop::Store(f.y, V(i), loop::Const(1), Reduction::kSum)));
      }},
     {"StoreToInput", "stores to an input",
-     [](Fixture& f) {
-       f.Kernel(loop::Store(f.x, Affine(0), loop::Const(1)));
-     }},
+     [](Fixture& f) { f.Kernel(loop::Store(f.x, Affine(0), loop::Const(1))); }},
     {"OutputNeverWritten", "output y is never written",
-     [](Fixture& f) {
-       f.Kernel(loop::Store(f.t, Affine(0), loop::Const(1)));
-     }},
+     [](Fixture& f) { f.Kernel(loop::Store(f.t, Affine(0), loop::Const(1))); }},
     {"RegisterIndexedBySerialLoop", "register buffer r indexed by v0",
      [](Fixture& f) {
        const int i = f.Var();
@@ -151,23 +148,21 @@ const BadProgram kBadPrograms[] = {
      }},
     {"UnequalOperands", "unequal types",
      [](Fixture& f) {
-       f.Kernel(loop::Store(
-           f.y, Affine(0),
-           loop::Binary(BinaryOp::kAdd, loop::Const(1),
-                        loop::Const(1, DType::kI32))));
+       f.Kernel(loop::Store(f.y, Affine(0),
+                            loop::Binary(BinaryOp::kAdd, loop::Const(1),
+                                         loop::Const(1, DType::kI32))));
      }},
     {"ConditionThatIsANumber", "condition type",
      [](Fixture& f) {
-       f.Kernel(loop::Store(f.y, Affine(0),
-                            loop::Select(loop::Const(1), loop::Const(1),
-                                         loop::Const(2))));
+       f.Kernel(loop::Store(
+           f.y, Affine(0),
+           loop::Select(loop::Const(1), loop::Const(1), loop::Const(2))));
      }},
     {"ExpOfAnInteger", "integer type",
      [](Fixture& f) {
        f.Kernel(loop::Store(
            f.y, Affine(0),
-           loop::Cast(loop::Unary(UnaryOp::kExp,
-                                  loop::Const(1, DType::kI32)),
+           loop::Cast(loop::Unary(UnaryOp::kExp, loop::Const(1, DType::kI32)),
                       DType::kF32)));
      }},
 };
@@ -191,8 +186,8 @@ TEST(LoopRange, GuardsNarrowTheSumsThatTheyAreThePartsOf) {
   // offset = 10 row + column, row = v0 - 1 in [0, 5), column = v1 - 1 in [0,10)
   const auto extent = [](int var) { return var == 0 ? 7 : 12; };
   const Affine row = V(0) + Affine(-1), column = V(1) + Affine(-1);
-  const auto range = loop::GuardedRange(row * 10 + column,
-                                        {{row, 5}, {column, 10}}, extent);
+  const auto range =
+      loop::GuardedRange(row * 10 + column, {{row, 5}, {column, 10}}, extent);
   ASSERT_TRUE(range.has_value());
   EXPECT_EQ(range->min, 0);
   EXPECT_EQ(range->max, 49);
@@ -219,10 +214,9 @@ TEST(Lowering, DropsUnitLoopsAndGuardsThatAlwaysHold) {
 TEST(Lowering, ALoadWhoseGuardsNeverHoldIsItsPad) {
   Fixture f;
   const int i = f.Var();
-  f.Kernel(loop::For(i, 8, LoopKind::kVector,
-                     loop::Store(f.y, V(i),
-                                 f.Load(f.x, V(i),
-                                        {{V(i) + Affine(-20), 8}}, 3))));
+  f.Kernel(loop::For(
+      i, 8, LoopKind::kVector,
+      loop::Store(f.y, V(i), f.Load(f.x, V(i), {{V(i) + Affine(-20), 8}}, 3))));
   const auto lowered = LowerProgram(f.program);
   ASSERT_STATUS_OK(lowered);
   EXPECT_NE(loop::ToString(lowered->program).find("y[v0] = 3:f32"),
@@ -250,10 +244,10 @@ TEST(Lowering, WorkspaceOfBuffersThatAreNeverAliveTogetherIsShared) {
   w.Kernel(copy(scratch[2], scratch[1]));
   w.Kernel(copy(y, scratch[2]));
   const int p = w.Var();
-  w.Kernel(loop::For(
-      p, 4, LoopKind::kParallel,
-      loop::Block({loop::Store(own, Affine(0), loop::Const(1)),
-                   loop::Store(y, V(p), w.Load(own, Affine(0)))})));
+  w.Kernel(
+      loop::For(p, 4, LoopKind::kParallel,
+                loop::Block({loop::Store(own, Affine(0), loop::Const(1)),
+                             loop::Store(y, V(p), w.Load(own, Affine(0)))})));
   const auto lowered = LowerProgram(w.program);
   ASSERT_STATUS_OK(lowered);
   const auto& offset = lowered->workspace_offset;

@@ -35,10 +35,10 @@ class EntryPoints {
     EmitWithOwnWorkspace();
     EmitWithWorkspace();
     EmitUniform();
-    auto* size = new llvm::GlobalVariable(
-        state_.module, word_, true, llvm::GlobalValue::ExternalLinkage,
-        llvm::ConstantInt::get(word_, bytes_),
-        state_.name + "_workspace_bytes");
+    auto* size = new llvm::GlobalVariable(state_.module, word_, true,
+                                          llvm::GlobalValue::ExternalLinkage,
+                                          llvm::ConstantInt::get(word_, bytes_),
+                                          state_.name + "_workspace_bytes");
     size->setAlignment(llvm::Align(word_->getIntegerBitWidth() / 8));
   }
 
@@ -88,8 +88,7 @@ class EntryPoints {
     llvm::Value* workspace = checked_->getArg(tensors_);
     if (bytes_ > 0) {
       null = b_.CreateOr(null, b_.CreateIsNull(workspace));
-      low_bits =
-          b_.CreateOr(low_bits, LowBits(workspace, kWorkspaceAlignment));
+      low_bits = b_.CreateOr(low_bits, LowBits(workspace, kWorkspaceAlignment));
     }
     ReturnIf(checked_, null, kCallNullArgument);
     ReturnIf(checked_, b_.CreateIsNotNull(low_bits), kCallMisaligned);
@@ -132,8 +131,8 @@ class EntryPoints {
     }
     llvm::FunctionCallee allocate = state_.module.getOrInsertFunction(
         "aligned_alloc", pointer_, word_, word_);
-    llvm::FunctionCallee release = state_.module.getOrInsertFunction(
-        "free", b_.getVoidTy(), pointer_);
+    llvm::FunctionCallee release =
+        state_.module.getOrInsertFunction("free", b_.getVoidTy(), pointer_);
     llvm::Value* block = b_.CreateCall(
         allocate, {llvm::ConstantInt::get(word_, kWorkspaceAlignment),
                    llvm::ConstantInt::get(word_, bytes_)});

@@ -49,8 +49,8 @@ Value* NarrowHalfByIntegers(Builder& b, Value* value) {
   Value* normal = b.CreateLShr(b.CreateAdd(rounded, odd), Bits(f, 13));
   Value* result =
       b.CreateSelect(b.CreateICmpULT(f, Bits(f, 0x38800000)), small, normal);
-  result = b.CreateSelect(b.CreateICmpUGE(f, Bits(f, 0x47800000)), large,
-                          result);
+  result =
+      b.CreateSelect(b.CreateICmpUGE(f, Bits(f, 0x47800000)), large, result);
   result = b.CreateOr(result, b.CreateLShr(sign, Bits(f, 16)));
   return b.CreateTrunc(result, i16);
 }
@@ -69,8 +69,7 @@ Value* NarrowBfloat(Builder& b, Value* value) {
   Value* rounded = b.CreateAdd(b.CreateAdd(bits, Bits(bits, 0x7fff)), odd);
   // Rounding would carry some NaNs into infinity: make them quiet instead.
   Value* nan = b.CreateOr(bits, Bits(bits, 0x400000));
-  Value* result =
-      b.CreateSelect(b.CreateFCmpUNO(value, value), nan, rounded);
+  Value* result = b.CreateSelect(b.CreateFCmpUNO(value, value), nan, rounded);
   return b.CreateTrunc(b.CreateLShr(result, Bits(bits, 16)),
                        WithLanesOf(b.getInt16Ty(), value->getType()));
 }

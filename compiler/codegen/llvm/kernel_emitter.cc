@@ -45,8 +45,8 @@ void CollectSizes(const loop::Program& program, const loop::Value& value,
   // f16 and bf16 are computed in f32; conditions fit any mask.
   if (value.dtype != DType::kBool) {
     const int64_t bytes = DTypeBytes(value.dtype);
-    sizes.widest = std::max(sizes.widest,
-                            IsFloat(value.dtype) && bytes < 4 ? 4 : bytes);
+    sizes.widest =
+        std::max(sizes.widest, IsFloat(value.dtype) && bytes < 4 ? 4 : bytes);
   }
   if (value.kind == loop::Value::Kind::kLoad) {
     sizes.narrowest = std::min(sizes.narrowest, DTypeBytes(value.dtype));
@@ -59,8 +59,8 @@ void CollectSizes(const loop::Program& program, const loop::Value& value,
 void CollectSizes(const loop::Program& program, const loop::Stmt& stmt,
                   ElementSizes& sizes) {
   if (stmt.kind == loop::Stmt::Kind::kStore) {
-    sizes.narrowest = std::min(
-        sizes.narrowest, DTypeBytes(program.buffers[stmt.buffer].dtype));
+    sizes.narrowest = std::min(sizes.narrowest,
+                               DTypeBytes(program.buffers[stmt.buffer].dtype));
     CollectSizes(program, *stmt.value, sizes);
   }
   for (const loop::StmtPtr& child : stmt.body) {
@@ -167,8 +167,8 @@ void KernelEmitter::CreateSlots(const loop::Stmt& body) {
     if (buffer(id).scope != loop::Scope::kRegister) continue;
     const auto slots = plan_->slots().find(id);
     if (slots == plan_->slots().end()) {
-      auto* type = llvm::ArrayType::get(
-          MemoryType(buffer(id).dtype, context()), buffer(id).elements);
+      auto* type = llvm::ArrayType::get(MemoryType(buffer(id).dtype, context()),
+                                        buffer(id).elements);
       auto* memory = b_.CreateAlloca(type);
       memory->setAlignment(llvm::Align(64));
       bases_[id] = memory;
@@ -253,8 +253,8 @@ void KernelEmitter::EmitLoop(const loop::Stmt& stmt, int64_t first,
   index->addIncoming(b_.getInt64(0), before);
   level.index = index;
   // A marker only: what is hoisted to the top goes before it.
-  level.anchor = b_.Insert(
-      llvm::CastInst::Create(llvm::Instruction::BitCast, index, index->getType()));
+  level.anchor = b_.Insert(llvm::CastInst::Create(llvm::Instruction::BitCast,
+                                                  index, index->getType()));
   CollectStored(stmt, level.stored);
   levels_.push_back(std::move(level));
   const int depth = static_cast<int>(levels_.size()) - 1;
@@ -294,8 +294,8 @@ std::vector<Lanes> KernelEmitter::Chunks(const loop::Stmt& stmt) const {
   const Traits& traits = state_.traits;
   const int full =
       std::max<int>(1, traits.vector_bytes / static_cast<int>(sizes.widest));
-  const bool masked = sizes.narrowest >= 4 ? traits.masked_memory
-                                           : traits.masked_small_memory;
+  const bool masked =
+      sizes.narrowest >= 4 ? traits.masked_memory : traits.masked_small_memory;
   std::vector<Lanes> chunks;
   int64_t first = 0;
   while (first < stmt.extent) {
@@ -305,8 +305,7 @@ std::vector<Lanes> KernelEmitter::Chunks(const loop::Stmt& stmt) const {
       const int below = PowerOfTwoAtMost(left);
       const bool exact = below == left;
       lanes.width = exact || !masked ? below : below * 2;
-      lanes.count =
-          static_cast<int>(std::min<int64_t>(left, lanes.width));
+      lanes.count = static_cast<int>(std::min<int64_t>(left, lanes.width));
     }
     chunks.push_back(lanes);
     first += lanes.count;
@@ -333,8 +332,7 @@ void KernelEmitter::EmitAccumulate(const loop::Stmt& stmt) {
   current.buffer = stmt.buffer;
   current.offset = stmt.offset;
   if (across) {
-    llvm::Value* reduced =
-        AcrossLanes(stmt.accumulate, Emit(value), dtype);
+    llvm::Value* reduced = AcrossLanes(stmt.accumulate, Emit(value), dtype);
     llvm::Value* old = Emit(current).value;
     StoreTo(stmt.buffer, form, {Combine(stmt.accumulate, old, reduced), false});
     return;
@@ -350,9 +348,9 @@ void KernelEmitter::EmitAccumulate(const loop::Stmt& stmt) {
     Unify(a, b);
     Unify(a, old);
     Unify(b, old);
-    llvm::Value* sum = b_.CreateIntrinsic(
-        llvm::Intrinsic::fmuladd, {old.value->getType()},
-        {a.value, b.value, old.value});
+    llvm::Value* sum =
+        b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {old.value->getType()},
+                           {a.value, b.value, old.value});
     StoreTo(stmt.buffer, form, {sum, old.vector});
     return;
   }
@@ -375,12 +373,11 @@ void KernelEmitter::EmitParallel(const loop::Stmt& stmt) {
   llvm::Function* body = llvm::Function::Create(
       llvm::FunctionType::get(b_.getVoidTy(), arguments, false),
       llvm::Function::InternalLinkage,
-      absl::StrCat(function_->getName().str(), "_v", stmt.var),
-      state_.module);
+      absl::StrCat(function_->getName().str(), "_v", stmt.var), state_.module);
   KernelEmitter(state_, body, buffers, stmt.var).Run(*stmt.body[0]);
 
-  auto* table_type = llvm::ArrayType::get(pointer, std::max<size_t>(
-                                                       1, buffers.size()));
+  auto* table_type =
+      llvm::ArrayType::get(pointer, std::max<size_t>(1, buffers.size()));
   llvm::Value* table = nullptr;
   {
     Builder::InsertPointGuard guard(b_);

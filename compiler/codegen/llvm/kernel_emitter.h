@@ -93,7 +93,7 @@ class KernelEmitter {
     std::map<std::pair<int, Form>, llvm::Value*> addresses;
     std::map<Form, llvm::Value*> indices;
     std::map<std::pair<FormGuard, int>, llvm::Value*> conditions;
-    int hoisted = 0;                         // loads moved before the loop
+    int hoisted = 0;  // loads moved before the loop
   };
   // An element of a register buffer: `within` elements into a slot of `count`.
   struct SlotPlace {

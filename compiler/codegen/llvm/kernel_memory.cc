@@ -60,8 +60,7 @@ std::vector<KernelEmitter::FormGuard> KernelEmitter::ResolveGuards(
     FormGuard g{Resolve(guard.form), guard.bound};
     // Without loops around it, a guard is decided here.
     const bool decided = g.form.terms.empty() && g.form.lane == 0;
-    const bool holds =
-        g.form.constant >= 0 && g.form.constant < g.bound;
+    const bool holds = g.form.constant >= 0 && g.form.constant < g.bound;
     if (!decided || !holds) resolved.push_back(std::move(g));
   }
   return resolved;
@@ -104,8 +103,8 @@ llvm::Value* KernelEmitter::IndexValue(const Form& form) {
   b_.SetInsertPoint(level.anchor);
   llvm::Value* sum = b_.getInt64(key.constant);
   for (const auto& [depth, coeff] : key.terms) {
-    sum = b_.CreateAdd(
-        sum, b_.CreateMul(levels_[depth].index, b_.getInt64(coeff)));
+    sum = b_.CreateAdd(sum,
+                       b_.CreateMul(levels_[depth].index, b_.getInt64(coeff)));
   }
   value = sum;
   return value;
@@ -144,8 +143,8 @@ llvm::Value* KernelEmitter::LaneCondition(const FormGuard& guard) {
   b_.SetInsertPoint(level.anchor);
   // Subscripts fit 32 bits in all but absurd shapes; lanes are then as wide as
   // floats.
-  llvm::Type* type = guard.bound < (int64_t{1} << 30) ? b_.getInt32Ty()
-                                                      : b_.getInt64Ty();
+  llvm::Type* type =
+      guard.bound < (int64_t{1} << 30) ? b_.getInt32Ty() : b_.getInt64Ty();
   llvm::Value* lanes = b_.CreateAdd(
       b_.CreateVectorSplat(lanes_.width, b_.CreateTrunc(index, type)),
       LaneSteps(type, guard.form.lane));
@@ -167,8 +166,10 @@ llvm::Constant* KernelEmitter::ActiveLanes() const {
 }
 
 KernelEmitter::Val KernelEmitter::Load(const loop::Value& load) {
-  LoadKey key{load.buffer,  Resolve(load.offset),
-              lanes_.count, lanes_.width,
+  LoadKey key{load.buffer,
+              Resolve(load.offset),
+              lanes_.count,
+              lanes_.width,
               ResolveGuards(load.guards),
               std::bit_cast<uint64_t>(load.constant)};
   for (const FormGuard& guard : key.guards) {
@@ -253,9 +254,9 @@ llvm::Value* KernelEmitter::LoadVector(const LoadKey& key, llvm::Value* address,
     llvm::Value* condition = LaneCondition(guard);
     mask = mask == nullptr ? condition : b_.CreateAnd(mask, condition);
   }
-  llvm::Constant* fill = llvm::ConstantVector::getSplat(
-      llvm::ElementCount::getFixed(key.width),
-      MemoryNumber(pad, dtype, context()));
+  llvm::Constant* fill =
+      llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(key.width),
+                                     MemoryNumber(pad, dtype, context()));
   if (key.form.lane != 1) return LoadStrided(key, address, mask, fill);
   if (mask == nullptr) {
     return b_.CreateAlignedLoad(type, address, ElementAlign(dtype));
@@ -264,8 +265,8 @@ llvm::Value* KernelEmitter::LoadVector(const LoadKey& key, llvm::Value* address,
 }
 
 llvm::Value* KernelEmitter::LoadStrided(const LoadKey& key,
-                                        llvm::Value* address,
-                                        llvm::Value* mask, llvm::Value* pad) {
+                                        llvm::Value* address, llvm::Value* mask,
+                                        llvm::Value* pad) {
   const DType dtype = buffer(key.buffer).dtype;
   const int64_t bytes = DTypeBytes(dtype);
   llvm::Type* scalar = MemoryType(dtype, context());
@@ -293,8 +294,8 @@ llvm::Value* KernelEmitter::LoadStrided(const LoadKey& key,
   llvm::Value* addresses =
       b_.CreateGEP(b_.getInt8Ty(), address, LaneSteps(integer, step * bytes));
   if (mask == nullptr) {
-    mask = llvm::ConstantVector::getSplat(
-        llvm::ElementCount::getFixed(width), b_.getTrue());
+    mask = llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(width),
+                                          b_.getTrue());
   }
   return b_.CreateMaskedGather(type, addresses, ElementAlign(dtype), mask, pad);
 }
@@ -389,8 +390,8 @@ KernelEmitter::Val KernelEmitter::LoadRegister(int id, const Form& form) {
             true};
   }
   llvm::Type* scalar = RegisterType(buffer(id).dtype, context());
-  llvm::Value* result = llvm::PoisonValue::get(
-      llvm::FixedVectorType::get(scalar, lanes_.width));
+  llvm::Value* result =
+      llvm::PoisonValue::get(llvm::FixedVectorType::get(scalar, lanes_.width));
   for (int i = 0; i < lanes_.count; ++i) {
     llvm::Value* lane =
         ReadSlot(SlotOf(id, form.constant + form.lane * i), 1, 1);
@@ -454,8 +455,8 @@ void KernelEmitter::WriteSlot(const SlotPlace& place, int count, int width,
         spread[place.within + i] = i;
         blend[place.within + i] = slot_width + place.within + i;
       }
-      value = b_.CreateShuffleVector(
-          old, b_.CreateShuffleVector(value, spread), blend);
+      value = b_.CreateShuffleVector(old, b_.CreateShuffleVector(value, spread),
+                                     blend);
     }
   }
   b_.CreateStore(value, place.slot);

@@ -117,8 +117,8 @@ llvm::Value* KernelEmitter::IntegerDivide(llvm::Value* a, llvm::Value* b) {
   llvm::Value* one = llvm::ConstantInt::get(b->getType(), 1);
   llvm::Value* by_zero = b_.CreateICmpEQ(b, zero);
   llvm::Value* by_minus_one = b_.CreateICmpEQ(b, minus_one);
-  llvm::Value* safe = b_.CreateSelect(b_.CreateOr(by_zero, by_minus_one), one,
-                                      b);
+  llvm::Value* safe =
+      b_.CreateSelect(b_.CreateOr(by_zero, by_minus_one), one, b);
   llvm::Value* quotient = b_.CreateSDiv(a, safe);
   quotient = b_.CreateSelect(by_minus_one, b_.CreateNeg(a), quotient);
   return b_.CreateSelect(by_zero, zero, quotient);

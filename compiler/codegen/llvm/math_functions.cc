@@ -116,27 +116,25 @@ Value* F32::Log(Value* x) const {
 Value* F32::Tanh(Value* x) const {
   Value* a = Abs(x);
   Value* e = Exp(b_.CreateFAdd(a, a));
-  Value* far = b_.CreateFSub(
-      C(1), b_.CreateFDiv(C(2), b_.CreateFAdd(e, C(1))));
+  Value* far = b_.CreateFSub(C(1), b_.CreateFDiv(C(2), b_.CreateFAdd(e, C(1))));
   Value* z = b_.CreateFMul(x, x);
   Value* p = Poly(z, {-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2,
                       1.33314422036e-1, -3.33332819422e-1});
   Value* near = Fma(b_.CreateFMul(p, z), x, x);
-  return b_.CreateSelect(b_.CreateFCmpOLT(a, C(0.625)), near,
-                         CopySign(far, x));
+  return b_.CreateSelect(b_.CreateFCmpOLT(a, C(0.625)), near, CopySign(far, x));
 }
 
 // The rational approximation that Eigen uses; good to a few units.
 Value* F32::Erf(Value* x) const {
   Value* c = Clamp(x, -4.0, 4.0);
   Value* z = b_.CreateFMul(c, c);
-  Value* p = Poly(z, {-2.72614225801306e-10, 2.77068142495902e-08,
-                      -2.10102402082508e-06, -5.69250639462346e-05,
-                      -7.34990630326855e-04, -2.95459980854025e-03,
-                      -1.60960333262415e-02});
-  Value* q = Poly(z, {-1.45660718464996e-05, -2.13374055278905e-04,
-                      -1.68282697438203e-03, -7.37332916720468e-03,
-                      -1.42647390514189e-02});
+  Value* p = Poly(
+      z, {-2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06,
+          -5.69250639462346e-05, -7.34990630326855e-04, -2.95459980854025e-03,
+          -1.60960333262415e-02});
+  Value* q = Poly(
+      z, {-1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03,
+          -7.37332916720468e-03, -1.42647390514189e-02});
   // The quotient first: the product would lose the smallest arguments.
   return b_.CreateFMul(c, b_.CreateFDiv(p, q));
 }

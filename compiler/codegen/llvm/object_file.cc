@@ -58,9 +58,8 @@ absl::StatusOr<std::string> EmitFile(llvm::Module& module,
   llvm::legacy::PassManager passes;
   if (machine.addPassesToEmitFile(passes, stream, nullptr, type,
                                   /*DisableVerify=*/true)) {
-    return absl::InternalError(
-        absl::StrCat("LLVM emits no such file for ",
-                     machine.getTargetTriple().str()));
+    return absl::InternalError(absl::StrCat("LLVM emits no such file for ",
+                                            machine.getTargetTriple().str()));
   }
   passes.run(module);
   if (!diagnostics.errors().empty()) {
@@ -77,8 +76,8 @@ absl::StatusOr<std::vector<std::string>> UndefinedSymbols(
   llvm::Expected<std::unique_ptr<llvm::object::ObjectFile>> file =
       llvm::object::ObjectFile::createObjectFile(buffer);
   if (!file) {
-    return absl::InternalError(absl::StrCat(
-        "object file: ", llvm::toString(file.takeError())));
+    return absl::InternalError(
+        absl::StrCat("object file: ", llvm::toString(file.takeError())));
   }
   std::vector<std::string> names;
   for (const llvm::object::SymbolRef& symbol : (*file)->symbols()) {

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "llvm/AsmParser/Parser.h"
-#include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/InstIterator.h"
+#include "llvm/IR/InstrTypes.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
@@ -74,10 +74,9 @@ void EmitParallelCall(Builder& b, llvm::Function* body, int64_t pointers,
   llvm::Type* word = module.getDataLayout().getIntPtrType(module.getContext());
   llvm::FunctionCallee parallel_for = module.getOrInsertFunction(
       kParallelFor, b.getVoidTy(), pointer, pointer, word, word);
-  b.CreateCall(parallel_for,
-               {EmitUnpacker(module, body, pointers), table,
-                llvm::ConstantInt::get(word, extent),
-                llvm::ConstantInt::get(word, threads)});
+  b.CreateCall(parallel_for, {EmitUnpacker(module, body, pointers), table,
+                              llvm::ConstantInt::get(word, extent),
+                              llvm::ConstantInt::get(word, threads)});
 }
 
 absl::Status LinkParallelRuntime(llvm::Module& module) {

@@ -66,8 +66,8 @@ void RegisterPlan::Walk(const loop::Stmt& stmt, const Chunker& chunks) {
     vars_.erase(stmt.var);
     return;
   }
-  const bool expanded = stmt.loop == loop::LoopKind::kUnrolled ||
-                        stmt.unroll >= stmt.extent;
+  const bool expanded =
+      stmt.loop == loop::LoopKind::kUnrolled || stmt.unroll >= stmt.extent;
   // Register offsets do not depend on a loop that stays one.
   const int64_t iterations = expanded ? stmt.extent : 1;
   for (int64_t i = 0; i < iterations; ++i) {
@@ -86,8 +86,7 @@ void RegisterPlan::WalkValue(const loop::Value& value) {
 
 void RegisterPlan::Touch(int buffer, const Affine& offset) {
   if (program_.buffers[buffer].scope != loop::Scope::kRegister) return;
-  const int64_t first =
-      offset.Evaluate([&](int var) { return vars_.at(var); });
+  const int64_t first = offset.Evaluate([&](int var) { return vars_.at(var); });
   const int64_t step = lanes_.width > 1 ? offset.Coeff(lanes_.var) : 0;
   std::vector<Access>& accesses = accesses_[buffer];
   if (step == 1) {
@@ -117,8 +116,7 @@ void RegisterPlan::Merge(int buffer, std::vector<Access> accesses) {
     const bool same = access.first == slot.first &&
                       access.count == slot.count && access.width == slot.width;
     if (same) continue;
-    slot.count =
-        std::max(slot.count, access.first + access.count - slot.first);
+    slot.count = std::max(slot.count, access.first + access.count - slot.first);
     slot.width = std::max<int>(std::max(slot.width, access.width),
                                static_cast<int>(slot.count));
     if (slot.count > kMaxSlotElements) return;  // no slots: memory

@@ -33,10 +33,9 @@ namespace {
 // function of libm.
 const std::set<std::string>& LibcFunctions() {
   static const auto& names = *new std::set<std::string>{
-      "aligned_alloc", "free",        "getpid",         "memcpy",
-      "memmove",       "memset",      "pthread_create", "pthread_join",
-      "sem_init",      "sem_post",    "sem_wait",       "abort",
-      "bzero",
+      "aligned_alloc", "free",           "getpid",       "memcpy",   "memmove",
+      "memset",        "pthread_create", "pthread_join", "sem_init", "sem_post",
+      "sem_wait",      "abort",          "bzero",
   };
   return names;
 }
@@ -45,9 +44,10 @@ const std::set<std::string>& LibmFunctions() {
   static const auto& names = *[] {
     auto* all = new std::set<std::string>;
     for (const char* name :
-         {"exp", "log", "tanh", "erf", "floor", "rint", "nearbyint",
-          "roundeven", "round", "trunc", "ceil", "sqrt", "fma", "fmin", "fmax",
-          "fabs", "copysign", "ldexp", "exp2", "log2"}) {
+         {"exp",  "log",       "tanh",      "erf",   "floor",
+          "rint", "nearbyint", "roundeven", "round", "trunc",
+          "ceil", "sqrt",      "fma",       "fmin",  "fmax",
+          "fabs", "copysign",  "ldexp",     "exp2",  "log2"}) {
       all->insert(name);
       all->insert(absl::StrCat(name, "f"));
     }
@@ -141,14 +141,15 @@ absl::StatusOr<std::string> RunLinker(std::vector<std::string> arguments) {
   }
   arguments.insert(arguments.begin(), "ld.lld");
   for (const char* fixed :
-       {"-shared", "--threads=1", "--build-id=none",
-        "--hash-style=gnu", "--strip-all", "-z", "noexecstack", "-O0"}) {
+       {"-shared", "--threads=1", "--build-id=none", "--hash-style=gnu",
+        "--strip-all", "-z", "noexecstack", "-O0"}) {
     arguments.push_back(fixed);
   }
   arguments.push_back("-o");
   arguments.push_back(output.Path());
   std::vector<const char*> argv;
-  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  for (const std::string& argument : arguments)
+    argv.push_back(argument.c_str());
   std::string messages;
   llvm::raw_string_ostream stream(messages);
   const bool linked = lld::elf::link(argv, llvm::nulls(), stream,
@@ -218,8 +219,8 @@ absl::StatusOr<std::string> LinkSharedObject(std::string_view object,
   ASSIGN_OR_RETURN(const MemoryFile input, MemoryFile::Create(object));
   std::vector<std::string> arguments = {input.Path(), "--no-as-needed"};
   std::vector<MemoryFile> stubs;
-  for (const auto& [needed, soname] :
-       {std::pair(needs.libc, "libc.so.6"), std::pair(needs.libm, "libm.so.6")}) {
+  for (const auto& [needed, soname] : {std::pair(needs.libc, "libc.so.6"),
+                                       std::pair(needs.libm, "libm.so.6")}) {
     if (!gnu || !needed) continue;
     ASSIGN_OR_RETURN(const std::string stub, NamedStub(target, soname));
     ASSIGN_OR_RETURN(MemoryFile file, MemoryFile::Create(stub));

@@ -73,9 +73,11 @@ absl::StatusOr<const llvm::Target*> FindTarget(const std::string& triple) {
         absl::StrCat("target: LLVM has no architecture for triple '", triple,
                      "'; nearest: ", NearNames(architecture, known)));
   }
-  if (!llvm::Triple(llvm_triple).isOSBinFormatELF() || !target->hasTargetMachine()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "target: triple '", triple, "' has no ELF objects; only such are made"));
+  if (!llvm::Triple(llvm_triple).isOSBinFormatELF() ||
+      !target->hasTargetMachine()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("target: triple '", triple,
+                     "' has no ELF objects; only such are made"));
   }
   return target;
 }
@@ -129,18 +131,19 @@ std::unique_ptr<llvm::MCSubtargetInfo> SubtargetInfo(const llvm::Target& target,
 absl::Status CheckFeatures(const llvm::MCSubtargetInfo& info,
                            const Target& target) {
   for (const std::string& feature : target.features) {
-    const bool sign = !feature.empty() && (feature[0] == '+' ||
-                                           feature[0] == '-');
+    const bool sign =
+        !feature.empty() && (feature[0] == '+' || feature[0] == '-');
     const std::string name = sign ? feature.substr(1) : feature;
     const auto known = info.getAllProcessorFeatures();
     const bool found =
         std::any_of(known.begin(), known.end(),
                     [&](const auto& entry) { return name == entry.Key; });
     if (!sign || !found) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "target: feature '", feature,
-          "' is not +name or -name of a feature of this architecture; nearest: ",
-          NearNames(name, known)));
+      return absl::InvalidArgumentError(
+          absl::StrCat("target: feature '", feature,
+                       "' is not +name or -name of a feature of this "
+                       "architecture; nearest: ",
+                       NearNames(name, known)));
     }
   }
   return absl::OkStatus();
@@ -183,14 +186,14 @@ VectorUnit Vectors(const llvm::MCSubtargetInfo& info) {
   if (triple.isX86()) return X86Vectors(info, triple.isArch64Bit());
   if (triple.isRISCV()) return RiscvVectors(info);
   // Fixed vectors: SVE machines use their NEON half.
-  if (triple.isAArch64()) return has("+neon") ? VectorUnit{128, 32}
-                                              : VectorUnit{32, 32};
-  if (triple.isARM()) return has("+neon") ? VectorUnit{128, 16}
-                                          : VectorUnit{32, 16};
-  if (triple.isPPC64()) return has("+vsx") ? VectorUnit{128, 64}
-                                           : VectorUnit{32, 32};
-  if (triple.isSystemZ()) return has("+vector") ? VectorUnit{128, 32}
-                                                : VectorUnit{32, 16};
+  if (triple.isAArch64())
+    return has("+neon") ? VectorUnit{128, 32} : VectorUnit{32, 32};
+  if (triple.isARM())
+    return has("+neon") ? VectorUnit{128, 16} : VectorUnit{32, 16};
+  if (triple.isPPC64())
+    return has("+vsx") ? VectorUnit{128, 64} : VectorUnit{32, 32};
+  if (triple.isSystemZ())
+    return has("+vector") ? VectorUnit{128, 32} : VectorUnit{32, 16};
   if (triple.isLoongArch()) {
     if (has("+lasx")) return {256, 32};
     if (has("+lsx")) return {128, 32};
@@ -216,8 +219,9 @@ std::string ShortTriple(const std::string& triple) {
 // Features that arithmetic may use, by the start of their names; others (pku,
 // clwb, ...) would only make targets of equal machines look different.
 bool CompilerEmits(const std::string& feature) {
-  for (const char* prefix : {"avx", "sse", "fma", "f16c", "bmi", "lzcnt",
-                             "popcnt", "movbe", "neon", "sve", "fp", "v", "z"}) {
+  for (const char* prefix :
+       {"avx", "sse", "fma", "f16c", "bmi", "lzcnt", "popcnt", "movbe", "neon",
+        "sve", "fp", "v", "z"}) {
     if (feature.rfind(prefix, 0) == 0) return true;
   }
   return false;
@@ -258,14 +262,15 @@ absl::StatusOr<Target> CompleteCpuTarget(Target target) {
   const VectorUnit unit = Vectors(*info);
   if (target.vector_bits == 0) target.vector_bits = unit.bits;
   if (target.vector_registers == 0) target.vector_registers = unit.registers;
-  if (target.vector_bits < 8 || (target.vector_bits & (target.vector_bits - 1))) {
+  if (target.vector_bits < 8 ||
+      (target.vector_bits & (target.vector_bits - 1))) {
     return absl::InvalidArgumentError(
         absl::StrCat("target: vector_bits=", target.vector_bits,
                      " is not a power of two of at least 8"));
   }
   if (target.vector_registers < 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "target: vector_registers=", target.vector_registers));
+    return absl::InvalidArgumentError(
+        absl::StrCat("target: vector_registers=", target.vector_registers));
   }
   return target;
 }
@@ -337,8 +342,8 @@ absl::StatusOr<llvm::TargetMachine*> MachineFor(const Target& target) {
       triple.str(), target.mcpu, FeatureString(target), options,
       llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Less));
   if (machine == nullptr) {
-    return absl::InternalError(absl::StrCat(
-        "LLVM makes no target machine for ", target.ToString()));
+    return absl::InternalError(
+        absl::StrCat("LLVM makes no target machine for ", target.ToString()));
   }
   return machine.get();
 }

@@ -51,8 +51,7 @@ struct Placed {
 };
 
 // The lowest gap of `bytes` among what is alive at the same time.
-int64_t LowestGap(const std::vector<Placed>& placed, Life life,
-                  int64_t bytes) {
+int64_t LowestGap(const std::vector<Placed>& placed, Life life, int64_t bytes) {
   std::vector<Placed> alive;
   for (const Placed& p : placed) {
     if (p.life.first <= life.last && life.first <= p.life.last) {

@@ -1,0 +1,281 @@
+// Schedules from the front door to running code, against the interpreter, and
+// the reference that larger results are compared with.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "compiler/compile.h"
+#include "compiler/interp/interpreter.h"
+#include "compiler/module/half.h"
+#include "compiler/module/tensor_bytes.h"
+#include "compiler/ops/op.h"
+#include "tests/compiler/codegen_support.h"
+#include "tests/compiler/status_text.h"
+
+namespace regatta {
+namespace {
+
+// Inputs that the tensors' types hold exactly.
+std::vector<TensorValues> Inputs(const Workload& workload, uint64_t seed) {
+  Random random(seed);
+  std::vector<TensorValues> inputs;
+  for (const int id : workload.TensorsWithRole(TensorRole::kInput)) {
+    const TensorDecl& tensor = workload.tensors[id];
+    TensorValues values(tensor.Elements());
+    for (double& value : values) {
+      value = IsFloat(tensor.dtype)
+                  ? RoundToDType(random.Unit() * 2 - 1, tensor.dtype)
+                  : static_cast<double>(random.Below(15)) - 7;
+    }
+    inputs.push_back(std::move(values));
+  }
+  return inputs;
+}
+
+// Runs a module on packed tensors between fences.
+std::vector<TensorValues> RunModule(const Module& module,
+                                    const Workload& workload,
+                                    const std::vector<TensorValues>& inputs) {
+  std::vector<std::unique_ptr<FencedMemory>> memory;
+  std::vector<void*> pointers;
+  const auto add = [&](const TensorDecl& tensor) {
+    memory.push_back(std::make_unique<FencedMemory>(
+        tensor.Elements() * DTypeBytes(tensor.dtype),
+        DTypeBytes(tensor.dtype)));
+    pointers.push_back(memory.back()->data());
+  };
+  const std::vector<int> input_ids =
+      workload.TensorsWithRole(TensorRole::kInput);
+  const std::vector<int> output_ids =
+      workload.TensorsWithRole(TensorRole::kOutput);
+  for (size_t i = 0; i < input_ids.size(); ++i) {
+    add(workload.tensors[input_ids[i]]);
+    WriteValues(inputs[i], workload.tensors[input_ids[i]].dtype,
+                pointers.back());
+  }
+  for (const int id : output_ids) {
+    const TensorDecl& tensor = workload.tensors[id];
+    add(tensor);
+    std::memset(pointers.back(), 0xff,
+                tensor.Elements() * DTypeBytes(tensor.dtype));
+  }
+  const LoadedModule loaded(module);
+  EXPECT_EQ(loaded.Call(pointers), 0);
+  std::vector<TensorValues> outputs;
+  for (size_t i = 0; i < output_ids.size(); ++i) {
+    const TensorDecl& tensor = workload.tensors[output_ids[i]];
+    outputs.push_back(ReadValues(pointers[input_ids.size() + i],
+                                 tensor.Elements(), tensor.dtype));
+  }
+  return outputs;
+}
+
+// What rounding may do to a sum of `length` terms of at most about 1.
+double Tolerance(const Workload& workload, DType type) {
+  double length = 1;
+  for (const Stage& stage : workload.stages) {
+    double terms = 1;
+    for (const int id : stage.reduce_indices) {
+      terms *= static_cast<double>(workload.indices[id].extent);
+    }
+    length = std::max(length, terms);
+  }
+  const double unit = type == DType::kF16    ? 0x1p-11
+                      : type == DType::kBF16 ? 0x1p-8
+                      : IsFloat(type)        ? 0x1p-24
+                                             : 0;
+  return unit * (4 + length);
+}
+
+void ExpectNear(const Workload& workload, const std::vector<TensorValues>& got,
+                const std::vector<TensorValues>& expected,
+                const std::string& what) {
+  const std::vector<int> ids = workload.TensorsWithRole(TensorRole::kOutput);
+  for (size_t t = 0; t < ids.size(); ++t) {
+    const double tolerance =
+        Tolerance(workload, workload.tensors[ids[t]].dtype);
+    for (size_t i = 0; i < expected[t].size(); ++i) {
+      const double allowed =
+          tolerance * std::max(1.0, std::fabs(expected[t][i]));
+      if (!(std::fabs(got[t][i] - expected[t][i]) <= allowed)) {
+        ADD_FAILURE() << workload.text << " " << what << ": element " << i
+                      << " is " << got[t][i] << ", not " << expected[t][i];
+        return;
+      }
+    }
+  }
+}
+
+const char* const kSmallWorkloads[] = {
+    "matmul(m=1,n=1,k=1)",
+    "matmul(m=1,n=37,k=20)",
+    "matmul(m=33,n=1,k=7)",
+    "matmul(m=17,n=35,k=29)",
+    "matmul(m=17,n=35,k=29,dtype=f16)",
+    "matmul(m=17,n=35,k=29,dtype=bf16)",
+    "matmul(m=17,n=35,k=29,dtype=i8)",
+    "conv2d(n=1,h=7,w=9,ci=3,co=5,kh=3,kw=3,stride=1,pad=1)",
+    "conv2d(n=2,h=8,w=6,ci=4,co=20,kh=3,kw=2,stride=2,pad=1)",
+    "softmax(rows=1,cols=1)",
+    "softmax(rows=5,cols=37)",
+    ("C[i,j] = sum(k) A[i,k] * B[k,j]; D[i,j] = max(C[i,j] + b[j], 0) "
+     "where i=9, j=21, k=13, dtype=f32"),
+    "Y[i] = max(j) X[i,j] where i=6, j=50, dtype=f32",
+    "Y[i] = sum(j) X[j,i] where i=40, j=11, dtype=f32",
+};
+
+TEST(Reference, AgreesWithTheInterpreter) {
+  for (const char* text : kSmallWorkloads) {
+    const auto workload = ParseWorkload(text);
+    ASSERT_STATUS_OK(workload) << text;
+    const auto module = CompileReference(*workload, HostForTests(), "r");
+    ASSERT_STATUS_OK(module) << text;
+    EXPECT_EQ(module->threads, 1);
+    EXPECT_EQ(module->workload_key, workload->key);
+    const auto inputs = Inputs(*workload, 1);
+    ExpectNear(*workload, RunModule(*module, *workload, inputs),
+               Interpret(*workload, inputs), "reference");
+  }
+}
+
+TEST(Compile, SchedulesOfSmallShapesAgreeWithTheInterpreter) {
+  for (const char* text : kSmallWorkloads) {
+    const auto workload = ParseWorkload(text);
+    ASSERT_STATUS_OK(workload);
+    const auto inputs = Inputs(*workload, 2);
+    const auto expected = Interpret(*workload, inputs);
+    for (const NamedTarget& target : RunnableTargets()) {
+      const auto space = CreateSpace(*workload, target.target, 1);
+      ASSERT_STATUS_OK(space);
+      Random random(3);
+      std::vector<Schedule> schedules = space->Seeds();
+      schedules.resize(std::min<size_t>(schedules.size(), 2));
+      for (int i = 0; i < 4; ++i) {
+        if (auto s = space->Sample(random)) schedules.push_back(*s);
+      }
+      for (const Schedule& schedule : schedules) {
+        const std::string printed = space->Print(schedule);
+        const auto module = Compile(*space, printed, "k");
+        ASSERT_STATUS_OK(module) << text << " " << printed;
+        EXPECT_EQ(module->schedule, printed);
+        ExpectNear(*workload, RunModule(*module, *workload, inputs), expected,
+                   target.name + " " + printed);
+      }
+    }
+  }
+}
+
+TEST(Compile, ParallelSchedulesAgreeWithTheInterpreter) {
+  for (const char* text :
+       {"matmul(m=40,n=50,k=30)", "softmax(rows=30,cols=40)",
+        "conv2d(n=1,h=10,w=10,ci=8,co=16,kh=3,kw=3,stride=1,pad=1)"}) {
+    const auto workload = ParseWorkload(text);
+    ASSERT_STATUS_OK(workload);
+    const auto inputs = Inputs(*workload, 2);
+    const auto expected = Interpret(*workload, inputs);
+    const auto space = CreateSpace(*workload, HostForTests(), 3);
+    ASSERT_STATUS_OK(space);
+    Random random(5);
+    for (int i = 0; i < 12; ++i) {
+      const auto schedule = space->Sample(random);
+      ASSERT_TRUE(schedule.has_value());
+      const std::string printed = space->Print(*schedule);
+      const auto module = Compile(*space, printed, "k");
+      ASSERT_STATUS_OK(module) << text << " " << printed;
+      ExpectNear(*workload, RunModule(*module, *workload, inputs), expected,
+                 printed);
+    }
+  }
+}
+
+struct OperatorShapes {
+  const char* name;
+  std::vector<const char*> shapes;
+};
+
+class Operators : public testing::TestWithParam<OperatorShapes> {};
+INSTANTIATE_TEST_SUITE_P(
+    Compile, Operators,
+    testing::Values(
+        OperatorShapes{"matmul",
+                       {"matmul(m=127,n=193,k=511)",
+                        "matmul(m=256,n=256,k=256)", "matmul(m=1,n=1000,k=300)",
+                        "matmul(m=1,n=1,k=1)", "matmul(m=64,n=48,k=1000)"}},
+        OperatorShapes{
+            "conv2d",
+            {"conv2d(n=1,h=56,w=56,ci=64,co=64,kh=3,kw=3,stride=1,pad=1)",
+             "conv2d(n=1,h=29,w=31,ci=13,co=21,kh=5,kw=3,stride=2,pad=2)",
+             "conv2d(n=2,h=14,w=14,ci=32,co=48,kh=1,kw=1,stride=1,pad=0)",
+             "conv2d(n=1,h=1,w=40,ci=3,co=8,kh=1,kw=3,stride=1,pad=1)"}},
+        OperatorShapes{
+            "softmax",
+            {"softmax(rows=256,cols=1024)", "softmax(rows=1,cols=999)",
+             "softmax(rows=33,cols=1)", "softmax(rows=77,cols=130)"}}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+// Fifty random schedules of each shape. Equal code for different
+// schedules is legitimate but must be rare enough for a search to make sense.
+TEST_P(Operators, RandomSchedulesAgreeWithTheReferenceAndDiffer) {
+  int ran = 0, distinct = 0, refused = 0;
+  for (const char* text : GetParam().shapes) {
+    const auto workload = ParseWorkload(text);
+    ASSERT_STATUS_OK(workload) << text;
+    const auto inputs = Inputs(*workload, 7);
+    const auto reference = CompileReference(*workload, HostForTests(), "r");
+    ASSERT_STATUS_OK(reference);
+    const auto expected = RunModule(*reference, *workload, inputs);
+    const auto space = CreateSpace(*workload, HostForTests(), 1);
+    ASSERT_STATUS_OK(space);
+    Random random(11);
+    std::set<std::string> schedules, binaries;
+    for (int i = 0; i < 50; ++i) {
+      const auto schedule = space->Sample(random);
+      ASSERT_TRUE(schedule.has_value()) << text;
+      const std::string printed = space->Print(*schedule);
+      if (!schedules.insert(printed).second) continue;
+      const auto module = Compile(*space, printed, "k");
+      if (module.status().code() == absl::StatusCode::kFailedPrecondition) {
+        ++refused;
+        continue;
+      }
+      ASSERT_STATUS_OK(module) << text << " " << printed;
+      ++ran;
+      binaries.insert(module->BinaryHash());
+      ExpectNear(*workload, RunModule(*module, *workload, inputs), expected,
+                 printed);
+      if (HasFailure()) return;
+    }
+    distinct += static_cast<int>(binaries.size());
+  }
+  std::printf("%s: %d schedules ran, %d distinct binaries, %d refused\n",
+              GetParam().name, ran, distinct, refused);
+  EXPECT_EQ(refused, 0);  // samples are legal
+  EXPECT_GE(ran, 150);
+  EXPECT_GE(distinct, ran * 4 / 5);
+}
+
+TEST(Compile, RefusalsAndUnknownSchedulesAreToldApart) {
+  const auto workload = ParseWorkload("matmul(m=64,n=64,k=64)");
+  ASSERT_STATUS_OK(workload);
+  const auto space = CreateSpace(*workload, HostForTests(), 1);
+  ASSERT_STATUS_OK(space);
+  EXPECT_EQ(Compile(*space, "nonsense{", "k").status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Compile, UnknownTargetKindsAreRefused) {
+  Target target = HostForTests();
+  target.kind = "abacus";
+  EXPECT_EQ(CompleteTarget(target).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace regatta
