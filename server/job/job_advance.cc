@@ -61,13 +61,14 @@ bool JobManager::Step() {
     events = std::exchange(events_, Events());
   }
   const bool worked = !events.empty();
-  const bool troubled = !trouble_.empty();
   known_trouble_ = std::exchange(trouble_, "");
+  const std::string trouble = known_trouble_;
   TakeFleetNews(events);
   CommitResults(std::move(events.results));
   AdvanceAll();
-  if (troubled && trouble_.empty()) {
-    LOG(kInfo) << "the tuning log can be written again";
+  if (trouble_ != trouble) {
+    if (trouble_.empty()) LOG(kInfo) << "the tuning log can be written again";
+    TouchActiveJobs();
   }
   PublishSnapshots();
   return worked;
@@ -85,9 +86,13 @@ void JobManager::TakeFleetNews(Events& events) {
   if (events.attached) TakeAttachment(*events.attached);
   if (events.fleet || events.wait_report || events.attached ||
       events.detached) {
-    for (auto& [id, slot] : jobs_) {
-      if (slot.job.active()) slot.changed = true;
-    }
+    TouchActiveJobs();
+  }
+}
+
+void JobManager::TouchActiveJobs() {
+  for (auto& [id, slot] : jobs_) {
+    if (slot.job.active()) slot.changed = true;
   }
 }
 

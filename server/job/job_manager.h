@@ -143,6 +143,7 @@ class JobManager : public Dispatcher::Listener {
   void AdvanceAll();
   // Saves and sends what the job's tasks decided.
   void FlushJob(JobSlot& slot);
+  void TouchActiveJobs();
   void NoteTrouble(const absl::Status& status);
   void PublishSnapshot(JobSlot& slot);
   void PublishSnapshots();

@@ -13,15 +13,15 @@ namespace {
 // already climbs; more than a handful, so that several sketches stay alive.
 constexpr size_t kElite = 16;
 // Of a parent's rank: each next rank is this much less likely than the one
-// before. Half of all parents are among the best two.
-constexpr double kRankDecay = 0.7;
+// before. Most parents are among the best three.
+constexpr double kRankDecay = 0.6;
 constexpr double kRandomShare = 0.1;
 // While fewer were timed than this, every other proposal is random.
-constexpr size_t kYoung = 4;
-constexpr double kCrossShare = 0.25;
+constexpr size_t kYoung = 8;
+constexpr double kCrossShare = 0.4;
 // A mutation goes on to another with this probability: mostly small steps, now
 // and then a long one.
-constexpr double kMutateAgain = 0.3;
+constexpr double kMutateAgain = 0.2;
 constexpr int kMaxSteps = 8;
 
 class EvolutionarySearch : public SearchStrategy {

@@ -21,8 +21,8 @@ using testing::ScaledSeeds;
 using testing::SpaceOf;
 
 constexpr char kMatmul[] = "matmul(m=512,n=512,k=512)";
-// Sixteen combinations of knobs, few of them legal.
-constexpr char kTiny[] = "C[i] = A[i] + B[i] where i=4";
+// A dozen combinations of knobs.
+constexpr char kTiny[] = "C[i] = A[i] + B[i] where i=64";
 
 // A landscape with one lowest point: each knob costs by how many doublings it
 // is away from the goal's.
@@ -135,14 +135,16 @@ TEST_P(SearchContract, KnownAndPendingSchedulesAreNotAskedAgain) {
     all.push_back(schedule);
     return true;
   });
-  ASSERT_EQ(all.size(), 4u);
+  ASSERT_GE(all.size(), 4u);
   SearchContext context;
   context.space = space;
   context.known = {{all[0], true, 100, false}};
   context.pending = {all[2]};
   auto strategy = Create(std::move(context));
-  EXPECT_THAT(strategy->Ask(10),
-              ::testing::UnorderedElementsAre(all[1], all[3]));
+  std::vector<Schedule> rest = all;
+  rest.erase(rest.begin() + 2);
+  rest.erase(rest.begin());
+  EXPECT_THAT(strategy->Ask(1000), ::testing::UnorderedElementsAreArray(rest));
   strategy->Tell({all[2], true, 90, false});  // what was pending comes in
   EXPECT_THAT(strategy->Ask(10), ::testing::IsEmpty());
 }
