@@ -144,7 +144,7 @@ class AgentLoop {
   void Renew(const std::string& assignment_id, Held& held, int64_t lease_ms);
   void Curtail(const std::string& assignment_id, Held& held);
   // Stops the runner and forgets the assignment.
-  void Drop(const std::string& assignment_id);
+  void Drop(std::string assignment_id);  // a copy: the key goes with the entry
   void CheckLeases(SteadyTime now);
 
   const Options options_;

@@ -106,10 +106,10 @@ void AgentLoop::OnCancel(const v1::Cancel& cancel) {
   }
 }
 
-void AgentLoop::Drop(const std::string& assignment_id) {
+void AgentLoop::Drop(std::string assignment_id) {
   gate_.Close(assignment_id);
   held_.erase(assignment_id);
-  actions_.push_back(StopAction{assignment_id});
+  actions_.push_back(StopAction{std::move(assignment_id)});
 }
 
 void AgentLoop::SendRelease(const std::string& assignment_id,
