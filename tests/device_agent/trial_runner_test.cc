@@ -21,7 +21,9 @@ TEST_F(RunnerTest, AnHonestMatmulIsVerifiedAndTimed) {
   ASSERT_EQ(result.outcome(), v1::OUTCOME_OK) << result.detail();
   EXPECT_EQ(result.detail(), "");
   EXPECT_EQ(result.spec().trial_id(), "1/0/1");
-  EXPECT_EQ(result.blocks_size(), 5);
+  // Five, unless a busy machine makes them long.
+  EXPECT_GE(result.blocks_size(), 3);
+  EXPECT_LE(result.blocks_size(), 5);
   for (const v1::Block& block : result.blocks()) {
     EXPECT_GE(block.elapsed_ns(), 1'000'000);
     EXPECT_GE(block.calls(), 1);
