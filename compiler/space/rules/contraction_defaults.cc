@@ -116,33 +116,35 @@ void ContractionPart::WishBlocks(const ContractionTiling& kernel,
   SetWord("pack_a", collide ? "block" : "none", values);
 }
 
-// The group with enough iterations for every thread, rows first.
+// The group and blocks that share the work best; larger blocks unless smaller
+// ones gain something.
 void ContractionPart::WishParallel(KnobValues& values) const {
   if (context_.threads <= 1) return;
-  const auto trips = [&] {
-    const ContractionTiling t = Decode(values);
-    return TilingFacts(context_.workload, shape_, t).ParallelTrips();
+  constexpr double kWorthwhile = 0.97;
+  KnobValues best = values;
+  double best_share = 1;
+  const auto consider = [&](const KnobValues& candidate) {
+    const ContractionTiling t = Decode(candidate);
+    const double share = TilingFacts(context_.workload, shape_, t)
+                             .ParallelShare(context_.threads);
+    if (share < best_share * kWorthwhile &&
+        !FirstViolation(constraints_, candidate)) {
+      best = candidate;
+      best_share = share;
+    }
   };
   for (const char* group : {"batch", "m", "n"}) {
-    const KnobValues before = values;
-    SetWord("par", group, values);
-    if (values == before) continue;
-    const std::string_view blocks =
-        group == std::string_view("m") ? "mc" : "nc";
-    const size_t at = Place(blocks);
-    if (trips() >= context_.threads) return;
-    // Smaller blocks until there are enough of them.
-    for (auto choice = knobs_[at].choices.rbegin();
-         choice != knobs_[at].choices.rend(); ++choice) {
-      values[at] = *choice;
-      if (trips() >= context_.threads &&
-          !FirstViolation(constraints_, values)) {
-        return;
-      }
+    KnobValues candidate = values;
+    SetWord("par", group, candidate);
+    if (candidate == values) continue;
+    consider(candidate);
+    const size_t blocks = Place(group == std::string_view("m") ? "mc" : "nc");
+    for (size_t i = knobs_[blocks].choices.size(); i-- > 0;) {
+      candidate[blocks] = knobs_[blocks].choices[i];
+      consider(candidate);
     }
-    values = before;
   }
-  SetWord("par", "none", values);
+  values = best;
 }
 
 std::optional<KnobValues> ContractionPart::Around(

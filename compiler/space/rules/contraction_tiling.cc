@@ -52,24 +52,36 @@ bool TilingFacts::Active(LoopGroup group) const {
   return false;
 }
 
-int64_t TilingFacts::ParallelTrips() const {
+TilingFacts::ParallelLoop TilingFacts::LongestParallelLoop() const {
   using Parallel = ContractionTiling::Parallel;
-  int64_t trips = 1;
-  const auto longest = [&](const std::vector<int>& indices) {
-    for (int index : indices) {
-      if (index != t_.row_index) trips = std::max(trips, Extent(index));
+  ParallelLoop longest;
+  const auto consider = [&](int64_t extent, int64_t block) {
+    if (extent / block <= longest.trips) return;
+    longest = {extent / block, block, extent};
+  };
+  const auto indices = [&](const std::vector<int>& group) {
+    for (int index : group) {
+      if (index != t_.row_index) consider(Extent(index), 1);
     }
   };
-  if (t_.parallel == Parallel::kBatch) longest(shape_.batch);
+  if (t_.parallel == Parallel::kBatch) indices(shape_.batch);
   if (t_.parallel == Parallel::kM) {
-    longest(shape_.m);
-    trips = std::max(trips, RowExtent() / t_.row_block);
+    indices(shape_.m);
+    consider(RowExtent(), t_.row_block);
   }
   if (t_.parallel == Parallel::kN) {
-    longest(shape_.n);
-    trips = std::max(trips, VectorExtent() / t_.vector_block);
+    indices(shape_.n);
+    consider(VectorExtent(), t_.vector_block);
   }
-  return trips;
+  return longest;
+}
+
+double TilingFacts::ParallelShare(int threads) const {
+  const ParallelLoop loop = LongestParallelLoop();
+  if (loop.trips < 2) return 1;
+  const int64_t parallel = CeilDiv(loop.trips, threads) * loop.block;
+  const int64_t serial = loop.extent - loop.trips * loop.block;
+  return static_cast<double>(parallel + serial) / loop.extent;
 }
 
 int64_t TilingFacts::EmittedRows() const {

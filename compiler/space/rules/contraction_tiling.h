@@ -58,7 +58,10 @@ class TilingFacts {
   // Loops of a group that run more than once.
   bool Active(LoopGroup group) const;
   // Whole blocks of the longest loop in the parallel group; 1 when serial.
-  int64_t ParallelTrips() const;
+  int64_t ParallelTrips() const { return LongestParallelLoop().trips; }
+  // Time of `threads` threads as a share of one thread's: what whole rounds of
+  // iterations and the serial rest take.
+  double ParallelShare(int threads) const;
   // Multiply-adds of vectors that the code spells out.
   int64_t CodeSize() const;
   // Modelled time of all multiply-adds in cycles of a core that issues two
@@ -66,6 +69,10 @@ class TilingFacts {
   double ModelCycles() const;
 
  private:
+  struct ParallelLoop {
+    int64_t trips = 1, block = 1, extent = 1;
+  };
+  ParallelLoop LongestParallelLoop() const;
   // Rows and vectors of the micro-kernels, over all blocks and tails.
   int64_t EmittedRows() const;
   int64_t EmittedVectors() const;
