@@ -7,8 +7,12 @@
 // Both export (see c_interface.h for the text of the header):
 //   int NAME(inputs..., outputs...)
 //   int NAME_ws(inputs..., outputs..., void* workspace)
+//   int NAME_call(void* const* tensors, void* workspace)
 //   const size_t NAME_workspace_bytes
-// where NAME is Module::name.
+// where NAME is Module::name. NAME_call is NAME_ws for callers that do not know
+// the shape of the signature (run workers): the pointers of the inputs, then of
+// the outputs, in one array. A workspace must be aligned to 64 bytes and may be
+// null when NAME_workspace_bytes is 0.
 //
 // Value type; not synchronised.
 #ifndef REGATTA_COMPILER_MODULE_MODULE_H_
