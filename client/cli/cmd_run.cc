@@ -197,13 +197,17 @@ absl::StatusOr<v1::TrialResult> Try(const Flags& flags,
   Schedule schedule = space.Default();
   if (!flags.schedule.empty()) {
     auto parsed = space.Parse(flags.schedule);
-    if (!parsed.ok()) return Annotate(parsed.status(), "--schedule");
+    if (!parsed.ok()) {
+      return Annotate(parsed.status(),
+                      absl::StrCat("--schedule '", flags.schedule, "'"));
+    }
     schedule = *parsed;
   }
   return RunHere(host, OneTrial(flags, workload, host, space, schedule));
 }
 
 int Run(const Flags& flags) {
+  StopRequested();  // from here on, Ctrl-C cleans up
   auto workload = ParseWorkload(flags.workload);
   if (!workload.ok()) return Fail(workload.status());
   auto result = Try(flags, *workload);

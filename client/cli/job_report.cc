@@ -65,7 +65,12 @@ std::string JobReport(const v1::Job& job) {
   std::string text = absl::StrCat("Job ", job.job_id(),
                                   job.name().empty() ? "" : " ", job.name(),
                                   ": ", JobStateName(job.state()));
-  if (!job.reason().empty()) absl::StrAppend(&text, " (", job.reason(), ")");
+  // A single task says its reason itself.
+  const bool said =
+      job.tasks_size() == 1 && job.tasks(0).reason() == job.reason();
+  if (!job.reason().empty() && !said) {
+    absl::StrAppend(&text, " (", job.reason(), ")");
+  }
   absl::StrAppend(&text, "; strategy ", job.strategy(), ", seed ", job.seed(),
                   job.fresh() ? ", log not used" : "", "\n");
   for (const v1::TaskStatus& task : job.tasks()) {

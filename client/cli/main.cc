@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "base/log.h"
@@ -18,6 +21,13 @@ void KeepStandardDescriptors() {
   for (int fd = 0; fd <= 2; ++fd) {
     if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", O_RDONLY) != fd) _exit(1);
   }
+}
+
+int BadUsage(const std::string& message) {
+  regatta::cli::PrintError(message);
+  std::cerr << "Run `regatta --help` or `regatta COMMAND --help` for usage."
+            << std::endl;
+  return regatta::cli::kExitUsage;
 }
 
 // Half a document must not look like a success.
@@ -39,23 +49,27 @@ int main(int argc, char** argv) {
       "Regatta races kernels: boards build and time schedules, a log remembers "
       "the best, the compiler uses it.");
   app.set_version_flag("--version", std::string("regatta ") + REGATTA_VERSION);
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   std::vector<std::pair<CLI::App*, CommandBody>> commands;
+  std::string names;
   for (const Command& command : Commands()) {
     commands.push_back(command.add(app));
+    names += (names.empty() ? "" : ", ") + commands.back().first->get_name();
+  }
+  if (argc > 1 && argv[1][0] != '-' && argv[1][0] != '\0' &&
+      app.get_subcommand_no_throw(argv[1]) == nullptr) {
+    return BadUsage(std::string("there is no subcommand '") + argv[1] +
+                    "'; there are: " + names);
   }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
     return AfterPrinting(app.exit(success));
   } catch (const CLI::ParseError& error) {
-    PrintError(error.what());
-    std::cerr << "Run `regatta --help` or `regatta COMMAND --help` for usage."
-              << std::endl;
-    return kExitUsage;
+    return BadUsage(error.what());
   }
   for (const auto& [command, body] : commands) {
     if (command->parsed()) return AfterPrinting(body());
   }
-  return kExitUsage;
+  return BadUsage("a subcommand is required; there are: " + names);
 }

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "tests/support/process.h"
@@ -54,21 +55,23 @@ TEST(WriteFileAtomically, AFolderInThePlaceLeavesNothingBehind) {
   EXPECT_TRUE(std::filesystem::is_directory(dir.path() + "/k.h"));
 }
 
+// Exits with 7 when writing fails as promised, where files end at 1000 bytes.
+[[noreturn]] void ExitAfterWriting(const std::string& path, size_t bytes) {
+  signal(SIGXFSZ, SIG_IGN);
+  rlimit limit;
+  limit.rlim_cur = limit.rlim_max = 1000;
+  setrlimit(RLIMIT_FSIZE, &limit);
+  const absl::Status status =
+      WriteFileAtomically(path, std::string(bytes, 'x'), false);
+  std::exit(absl::IsFailedPrecondition(status) ? 7 : 8);
+}
+
 TEST(WriteFileAtomically, AFullDiskLeavesNothingBehind) {
   // A limit on file sizes acts like one.
   const TempDir dir;
   const std::string path = dir.path() + "/lib.so";
   WriteFile(path, "old");
-  EXPECT_EXIT(
-      {
-        signal(SIGXFSZ, SIG_IGN);
-        const rlimit limit = {1000, 1000};
-        setrlimit(RLIMIT_FSIZE, &limit);
-        const absl::Status status =
-            WriteFileAtomically(path, std::string(5000, 'x'), false);
-        exit(absl::IsFailedPrecondition(status) ? 7 : 8);
-      },
-      ::testing::ExitedWithCode(7), "");
+  EXPECT_EXIT(ExitAfterWriting(path, 5000), ::testing::ExitedWithCode(7), "");
   EXPECT_EQ(ReadFile(path), "old");
   EXPECT_EQ(FilesIn(dir.path()), 1);
 }
