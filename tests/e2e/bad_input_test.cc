@@ -46,7 +46,7 @@ std::vector<Case> Cases() {
       {{"jobs", "99999999"}, "99999999"},
       {{"jobs", "x"}, "x"},
       {{"cancel", "0"}, "0"},
-      {{"run", kGood, "--schedule", "nonsense{"}, "nonsense"},
+      {{"run", kGood, "--schedule", "nonsense{"}, "--schedule"},
       {{"compile", kGood, "-o", "/proc/none/x.so"}, "/proc/none"},
       {{"compile", kGood, "-o", "/tmp/regatta-x.txt"}, ".so"},
       {{"compile", kGood, "-o", "/tmp/regatta-x.so", "--log", "/nonexistent"},

@@ -148,7 +148,8 @@ TEST(MainJob, ASecondJobStartsFromTheLogAndAFreshOneDoesNot) {
 
   std::set<std::string> schedules;
   int candidates = 0;
-  for (const Json& record : fleet.Document({"records", workload})["records"]) {
+  const Json records = fleet.Document({"records", workload})["records"];
+  for (const Json& record : records) {
     if (record["kind"] != "candidate") continue;
     ++candidates;
     schedules.insert(record["schedule"].get<std::string>());

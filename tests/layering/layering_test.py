@@ -42,14 +42,15 @@ CONFINED = [
                 r'(\w|\*|OR )'),
      [r"^storage/(sqlite|postgres)/"], "SQL"),
     (re.compile(r'std::random_device|[^_\w]rand\(\)|\bsrand\('),
-     [], "randomness that has no seed"),
+     [r"/main\.cc$"], "randomness that has no seed"),
     (re.compile(r'absl::Now\(|system_clock::now|steady_clock::now|'
                 r'clock_gettime\('),
      [r"^base/clock\.cc$", r"_client\.cc$", r"_service\.cc$",
       r"^device_agent/(run|probe|measure|build|spawner|sandbox)/"],
      "clock that is not injected"),
     (re.compile(r'\b(fork|vfork|posix_spawn)\s*\('),
-     [r"^device_agent/spawner/", r"^device_agent/measure/spawner_client\.cc$",
+     [r"^device_agent/(spawner|sandbox)/",
+      r"^device_agent/measure/spawner_client\.cc$",
       r"^client/cli/supervisor\.cc$"],
      "process start"),
 ]
