@@ -52,12 +52,14 @@ int main(int argc, char** argv) {
   app.require_subcommand(0, 1);
   std::vector<std::pair<CLI::App*, CommandBody>> commands;
   std::string names;
+  bool known = argc < 2 || argv[1][0] == '-' || argv[1][0] == '\0';
   for (const Command& command : Commands()) {
     commands.push_back(command.add(app));
-    names += (names.empty() ? "" : ", ") + commands.back().first->get_name();
+    const std::string& name = commands.back().first->get_name();
+    names += (names.empty() ? "" : ", ") + name;
+    known = known || name == argv[1];
   }
-  if (argc > 1 && argv[1][0] != '-' && argv[1][0] != '\0' &&
-      app.get_subcommand_no_throw(argv[1]) == nullptr) {
+  if (!known) {
     return BadUsage(std::string("there is no subcommand '") + argv[1] +
                     "'; there are: " + names);
   }
