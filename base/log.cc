@@ -14,11 +14,19 @@ std::string& Program() {
   return *program;
 }
 
+LogLevel& Threshold() {
+  static LogLevel threshold = LogLevel::kInfo;
+  return threshold;
+}
+
 }  // namespace
+
+void SetLogThreshold(LogLevel level) { Threshold() = level; }
 
 void SetLogProgram(std::string_view name) { Program() = name; }
 
 LogLine::~LogLine() {
+  if (level_ < Threshold()) return;
   static constexpr const char* kNames[] = {"info", "warning", "error"};
   const std::string line = absl::StrCat(
       absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", RealClock().Wall(),

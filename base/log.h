@@ -16,6 +16,8 @@ enum class LogLevel { kInfo, kWarning, kError };
 
 // The name that stands in every line; set once at the start of main.
 void SetLogProgram(std::string_view name);
+// Lines below this level are dropped; kInfo until set. Once, likewise.
+void SetLogThreshold(LogLevel level);
 
 class LogLine {
  public:

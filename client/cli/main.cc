@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
   using namespace regatta::cli;
   KeepStandardDescriptors();
   regatta::SetLogProgram("regatta");
+  regatta::SetLogThreshold(regatta::LogLevel::kWarning);
   CLI::App app(
       "Regatta races kernels: boards build and time schedules, a log remembers "
       "the best, the compiler uses it.");
