@@ -130,6 +130,8 @@ int Serve(const Flags& flags) {
 
 int main(int argc, char** argv) {
   regatta::SetLogProgram("regatta-server");
+  // This program says itself what went wrong; gRPC's own lines stay available.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   regatta::Flags flags;
   CLI::App app(
       "Regatta's server: runs tuning jobs, keeps the tuning log and answers "
