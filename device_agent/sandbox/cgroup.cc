@@ -10,8 +10,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <optional>
 
 #include "absl/strings/match.h"
@@ -19,16 +17,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "device_agent/spawner/file_text.h"
 
 namespace regatta {
 namespace {
 
 constexpr char kPrefix[] = "regatta-";
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 bool WriteFile(const std::string& path, absl::string_view text) {
   const UniqueFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
@@ -40,7 +34,7 @@ bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
 // The value after `key` in a file of "key value" lines; 0 when absent.
 int64_t KeyedValue(const std::string& path, absl::string_view key) {
-  const std::string text = ReadFile(path);
+  const std::string text = FileText(path);
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     if (!absl::ConsumePrefix(&line, key) || !absl::ConsumePrefix(&line, " ")) {
       continue;
@@ -55,7 +49,7 @@ int64_t KeyedValue(const std::string& path, absl::string_view key) {
 // when empty. Most specific first; only existing directories.
 std::vector<std::string> Places(absl::string_view controller) {
   std::string own;
-  const std::string memberships = ReadFile("/proc/self/cgroup");
+  const std::string memberships = FileText("/proc/self/cgroup");
   for (absl::string_view line : absl::StrSplit(memberships, '\n')) {
     const std::vector<std::string> parts =
         absl::StrSplit(line, absl::MaxSplits(':', 2));
@@ -68,7 +62,7 @@ std::vector<std::string> Places(absl::string_view controller) {
     }
   }
   std::vector<std::string> places;
-  const std::string mounts = ReadFile("/proc/self/mountinfo");
+  const std::string mounts = FileText("/proc/self/mountinfo");
   for (absl::string_view line : absl::StrSplit(mounts, '\n')) {
     const std::vector<std::string> halves = absl::StrSplit(line, " - ");
     if (halves.size() != 2) continue;
@@ -251,7 +245,7 @@ void Cgroup::Kill() {
 std::vector<pid_t> Cgroup::Processes() const {
   std::vector<pid_t> processes;
   for (const std::string& directory : directories_) {
-    const std::string text = ReadFile(directory + "/cgroup.procs");
+    const std::string text = FileText(directory + "/cgroup.procs");
     for (absl::string_view line : absl::StrSplit(text, '\n')) {
       pid_t pid = 0;
       // 0 stands for a process outside this PID namespace.
@@ -282,7 +276,7 @@ int64_t Cgroup::PeakMemoryBytes() const {
   if (memory_.empty() ||
       !absl::SimpleAtoi(
           absl::StripAsciiWhitespace(
-              ReadFile(memory_ + (memory_v2_ ? "/memory.peak"
+              FileText(memory_ + (memory_v2_ ? "/memory.peak"
                                              : "/memory.max_usage_in_bytes"))),
           &bytes)) {
     return 0;

@@ -68,16 +68,14 @@ bool EnterUserNamespace() {
          WriteText("/proc/self/gid_map", absl::StrCat(group, " ", group, " 1"));
 }
 
-// A private, read-only view of all files with an empty /tmp.
+// A private, read-only view of all files: no worker writes any.
 bool EnterMountNamespace() {
   mount_attr attributes = {};
   attributes.attr_set = MOUNT_ATTR_RDONLY;
   return unshare(CLONE_NEWNS) == 0 &&
          mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
          syscall(SYS_mount_setattr, AT_FDCWD, "/", AT_RECURSIVE, &attributes,
-                 sizeof(attributes)) == 0 &&
-         mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV,
-               "size=256m,mode=1777") == 0;
+                 sizeof(attributes)) == 0;
 }
 
 bool BecomeUser(uid_t user) {
@@ -205,11 +203,10 @@ absl::Status Sandbox::RestrictPaths(const ChildSetup& setup) const {
   LandlockRules rules;
   rules.executable = {"/usr", "/lib", "/lib64", "/lib32", "/opt"};
   rules.readable = {"/etc", "/proc", "/sys", "/dev"};
-  rules.readable.insert(rules.readable.end(), setup.readable.begin(),
-                        setup.readable.end());
+  rules.executable.insert(rules.executable.end(), setup.programs.begin(),
+                          setup.programs.end());
   rules.writable = {"/dev/null"};
   rules.executable_files = {setup.program};
-  if (setup.role == "build") rules.writable.push_back("/tmp");
   return RestrictFiles(rules);
 }
 
@@ -249,7 +246,7 @@ absl::Status Sandbox::ApplyInChild(const ChildSetup& setup) const {
 
 std::vector<std::string> Sandbox::Environment() const {
   std::vector<std::string> environment = {
-      "PATH=/usr/bin:/bin", "LANG=C", "HOME=/", "TMPDIR=/tmp",
+      "PATH=/usr/bin:/bin", "LANG=C", "HOME=/",
       absl::StrCat(kFeaturesVariable, "=", absl::StrJoin(features_, ","))};
   // What an execution prefix or a sanitizer needs.
   for (const char* name :

@@ -11,7 +11,7 @@
 //   uid             (root only) users 65533 for builds, 65534 for candidates
 //   userns          (others only) namespaces through a user namespace
 //   netns ipcns     no network and no shared memory with anything outside
-//   mountns         read-only file system with an empty private /tmp
+//   mountns         a read-only view of the file system
 //   cgroup_memory cgroup_pids cgroup_kill
 //   seccomp         see seccomp_filter.h
 //   landlock        files by an allow-list, see sandbox.cc
@@ -44,7 +44,7 @@ struct ChildSetup {
   WorkerLimits limits;
   const Cgroup* cgroup = nullptr;     // null where there are no cgroups
   int program = -1;                   // open file of the program
-  std::vector<std::string> readable;  // further files that it must read
+  std::vector<std::string> programs;  // further ones that it reads or executes
   pid_t parent = 0;                   // the spawner
 };
 

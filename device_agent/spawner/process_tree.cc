@@ -3,14 +3,13 @@
 #include <dirent.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "device_agent/spawner/file_text.h"
 
 namespace regatta {
 namespace {
@@ -19,8 +18,7 @@ namespace {
 constexpr size_t kState = 0, kParent = 1, kThreads = 17, kResidentPages = 21;
 
 bool ReadProcess(pid_t pid, ProcessInfo* info) {
-  std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::string text = FileText(absl::StrCat("/proc/", pid, "/stat"));
   const size_t end = text.rfind(')');
   if (end == std::string::npos || end + 2 > text.size()) return false;
   const std::vector<absl::string_view> fields =

@@ -142,8 +142,9 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(
   launch.setup.cgroup = worker->cgroup_.get();
   launch.setup.program = program.get();
   launch.setup.parent = getpid();
+  // Behind an execution prefix the worker is an argument.
   for (const std::string& argument : spawn.arguments()) {
-    if (argument[0] == '/') launch.setup.readable.push_back(argument);
+    if (argument[0] == '/') launch.setup.programs.push_back(argument);
   }
   launch.errors = errors.write.get();
   const pid_t child = fork();

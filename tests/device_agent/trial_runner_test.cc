@@ -253,6 +253,14 @@ TEST_F(RunnerTest, AKeptReferenceThatWasDamagedIsMadeAgain) {
   EXPECT_EQ(result.outcome(), v1::OUTCOME_OK) << result.detail();
 }
 
+TEST_F(RunnerTest, AnExecutionPrefixStandsBeforeEveryWorker) {
+  RunnerOptions options;
+  options.exec_prefix = {"/usr/bin/env", "LANG=C"};
+  StartRunner(options);
+  const v1::TrialResult result = RunOne(Trial(kMatmul));
+  EXPECT_EQ(result.outcome(), v1::OUTCOME_OK) << result.detail();
+}
+
 TEST_F(RunnerTest, NamesAWorkerProgramThatIsMissing) {
   StartRunner();
   RunnerOptions options;

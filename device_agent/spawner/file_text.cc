@@ -1,0 +1,25 @@
+#include "device_agent/spawner/file_text.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "device_agent/spawner/unique_fd.h"
+
+namespace regatta {
+
+std::string FileText(const std::string& path) {
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  char buffer[4096];
+  while (file.valid()) {
+    const ssize_t got = read(file.get(), buffer, sizeof(buffer));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    text.append(buffer, got);
+  }
+  return text;
+}
+
+}  // namespace regatta
