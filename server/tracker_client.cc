@@ -87,14 +87,14 @@ class TrackerClient::Impl {
     const grpc::Status status =
         stub_->ListDevices(&context, v1::ListDevicesRequest(), &response);
     if (status.ok()) return response;
-    return absl::UnavailableError(absl::StrCat(
-        "the tracker at ", address_, " does not answer: ",
-        status.error_message()));
+    return absl::UnavailableError(
+        absl::StrCat("the tracker at ", address_,
+                     " does not answer: ", status.error_message()));
   }
 
  private:
-  using Stream = grpc::ClientReaderWriter<v1::DispatchRequest,
-                                          v1::DispatchEvent>;
+  using Stream =
+      grpc::ClientReaderWriter<v1::DispatchRequest, v1::DispatchEvent>;
 
   void Run() {
     absl::Duration backoff = kFirstBackoff;
@@ -171,11 +171,10 @@ class TrackerClient::Impl {
 
   void Handle(v1::DispatchEvent& event) {
     switch (event.event_case()) {
-      case v1::DispatchEvent::kAttached:
-        {
-          std::lock_guard lock(mutex_);
-          attached_ = was_attached_ = true;
-        }
+      case v1::DispatchEvent::kAttached: {
+        std::lock_guard lock(mutex_);
+        attached_ = was_attached_ = true;
+      }
         LOG(kInfo) << "attached to the tracker at " << address_;
         listener_->OnAttached(event.attached());
         break;
@@ -205,16 +204,15 @@ class TrackerClient::Impl {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;
-  bool attached_ = false;      // the stream stands
-  bool was_attached_ = false;  // the latest stream did
-  bool stream_ended_ = false;  // for its writer
+  bool attached_ = false;                   // the stream stands
+  bool was_attached_ = false;               // the latest stream did
+  bool stream_ended_ = false;               // for its writer
   grpc::ClientContext* context_ = nullptr;  // of the stream
   std::deque<v1::DispatchRequest> outgoing_;
 };
 
 TrackerClient::TrackerClient(std::string address, std::string server_id)
-    : impl_(std::make_unique<Impl>(std::move(address), std::move(server_id))) {
-}
+    : impl_(std::make_unique<Impl>(std::move(address), std::move(server_id))) {}
 
 TrackerClient::~TrackerClient() = default;
 

@@ -89,9 +89,8 @@ absl::StatusOr<std::unique_ptr<TuningServer>> TuningServer::Start(
     return absl::UnavailableError(
         absl::StrCat("cannot listen on ", address, ": ", WhyNot(host_port)));
   }
-  return std::unique_ptr<TuningServer>(
-      new TuningServer(absl::StrCat(host_port.host, ":", port), service,
-                       std::move(server)));
+  return std::unique_ptr<TuningServer>(new TuningServer(
+      absl::StrCat(host_port.host, ":", port), service, std::move(server)));
 }
 
 void TuningServer::Stop(absl::Duration grace) {

@@ -14,7 +14,8 @@ constexpr absl::Duration kWatchInterval = absl::Milliseconds(100);
 // How soon a stream whose client is gone ends.
 constexpr absl::Duration kWatchWait = absl::Seconds(1);
 constexpr int kRecordsPerPage = 500;
-// A page of records with many blocks stays well under what clients take (4 MiB).
+// A page of records with many blocks stays well under what clients take (4
+// MiB).
 constexpr size_t kBytesPerPage = 1 << 20;
 
 grpc::Status ToGrpc(const absl::Status& status) {

@@ -37,8 +37,8 @@ Json PrintTask(const TaskCheckpoint& task) {
     for (const WorkCheckpoint::Trial& trial : work.trials) {
       trials.push_back({trial.ordinal, trial.schedule, trial.incumbent_ns});
     }
-    json["in_flight"].push_back({{"kind", static_cast<int>(work.kind)},
-                                 {"trials", std::move(trials)}});
+    json["in_flight"].push_back(
+        {{"kind", static_cast<int>(work.kind)}, {"trials", std::move(trials)}});
   }
   return json;
 }
@@ -106,10 +106,9 @@ absl::StatusOr<std::vector<TaskCheckpoint>> ParseCheckpoint(
   try {
     const Json json = Json::parse(text);
     if (json.at("version").get<int>() != kCheckpointVersion) {
-      return absl::DataLossError(
-          absl::StrCat("a job's checkpoint has version ",
-                       json.at("version").get<int>(), "; this server writes ",
-                       kCheckpointVersion));
+      return absl::DataLossError(absl::StrCat(
+          "a job's checkpoint has version ", json.at("version").get<int>(),
+          "; this server writes ", kCheckpointVersion));
     }
     std::vector<TaskCheckpoint> tasks;
     for (const Json& task : json.at("tasks")) tasks.push_back(ParseTask(task));

@@ -48,9 +48,9 @@ struct TaskCheckpoint {
   bool simulated = false;
   TaskPhase phase = TaskPhase::kDefault;
   bool search_over = false;
-  bool exhausted = false;         // the search had nothing more to ask
-  int64_t search_ms = 0;          // spent searching so far
-  int round_attempts = 0;         // lost races or confirmations of the phase
+  bool exhausted = false;  // the search had nothing more to ask
+  int64_t search_ms = 0;   // spent searching so far
+  int round_attempts = 0;  // lost races or confirmations of the phase
   std::vector<std::string> finalists;  // that the race chose
   std::optional<RoundCheckpoint> round;
   std::vector<WorkCheckpoint> in_flight;

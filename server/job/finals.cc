@@ -46,8 +46,8 @@ std::vector<std::string> FastestSchedules(const TaskResults& results, int limit,
   std::vector<const TaskResults::Entry*> entries;
   std::set<std::string> seen;  // code that is in already
   for (const TaskResults::Entry& entry : results.schedules()) {
-    const bool excluded = entry.first == results.default_schedule() ||
-                          entry.first == except;
+    const bool excluded =
+        entry.first == results.default_schedule() || entry.first == except;
     if (excluded) {
       seen.insert(entry.second.binary_hash);
     } else if (entry.second.usable() && !entry.second.abandoned) {
@@ -125,8 +125,8 @@ ConfirmVerdict Judge(const Confirmation& confirmation) {
   } else if (leader != nullptr) {
     const bool incumbent = standing != &base;
     if (const auto comparison = Compare(*standing, *leader)) {
-      verdict.reason = Describe(
-          incumbent ? "best known before" : "default", *comparison);
+      verdict.reason =
+          Describe(incumbent ? "best known before" : "default", *comparison);
     }
   } else if (!confirmation.finalists.empty()) {
     verdict.reason = "no finalist was verified again in the confirmation";

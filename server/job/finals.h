@@ -52,7 +52,7 @@ struct Confirmation {
 struct ConfirmVerdict {
   const v1::TrialResult* winner = nullptr;
   double time_ns = 0;
-  Interval time;       // 95 %
+  Interval time;  // 95 %
   double default_ns = 0;
   Ratio speedup;       // of the winner over the default
   std::string reason;  // when no finalist won: what was measured

@@ -146,9 +146,9 @@ absl::Status JobManager::PrepareTask(TaskRunner& task) {
     return known->simulated || !info || !info->simulated;
   };
   RETURN_IF_ERROR(options_.log->PutWorkload(DescribeWorkload(spec.workload)));
-  ASSIGN_OR_RETURN(TaskHistory history,
-                   LoadTaskHistory(*options_.log, spec, known->target, *version,
-                                   usable));
+  ASSIGN_OR_RETURN(
+      TaskHistory history,
+      LoadTaskHistory(*options_.log, spec, known->target, *version, usable));
   const absl::Status resolved =
       task.Resolve(known->target, *version, known->simulated);
   if (!resolved.ok()) {
@@ -214,8 +214,8 @@ void JobManager::FlushJob(JobSlot& slot) {
     slot.job.NoteEnd(UnixMs());
     job = slot.job.Status(status_of);
   }
-  const absl::Status saved = options_.log->SaveJob(
-      job, slot.job.Checkpoint(options_.clock->Steady()));
+  const absl::Status saved =
+      options_.log->SaveJob(job, slot.job.Checkpoint(options_.clock->Steady()));
   if (!saved.ok()) {
     NoteTrouble(saved);
     return;
@@ -235,8 +235,8 @@ void JobManager::FlushJob(JobSlot& slot) {
 
 void JobManager::NoteTrouble(const absl::Status& status) {
   if (status.ok()) return;
-  trouble_ = absl::StrCat("the tuning log cannot be used now: ",
-                          status.message());
+  trouble_ =
+      absl::StrCat("the tuning log cannot be used now: ", status.message());
   // Once per trouble, not once per attempt.
   if (trouble_ != known_trouble_) LOG(kError) << trouble_;
   known_trouble_ = trouble_;
@@ -261,9 +261,8 @@ TaskSurroundings JobManager::SurroundingsOf(const TaskRunner& task) const {
   if (!surroundings.waiting.empty()) return surroundings;
   const auto last = last_result_.find({spec.job_id, spec.index});
   const auto wait = waits_.find({spec.job_id, spec.device_class});
-  if (wait != waits_.end() &&
-      (last == last_result_.end() ||
-       surroundings.now - last->second > kWaitShown)) {
+  if (wait != waits_.end() && (last == last_result_.end() ||
+                               surroundings.now - last->second > kWaitShown)) {
     surroundings.waiting = wait->second;
   }
   return surroundings;

@@ -98,8 +98,8 @@ void JobManager::KeepUnstored(std::vector<Arrival> arrivals) {
   unstored_.clear();
   for (Arrival& arrival : arrivals) {
     if (unstored_.size() >= kMaxUnstored) break;
-    if (kept.insert({arrival.result.spec().trial_id(),
-                     arrival.result.attempt()})
+    if (kept.insert(
+                {arrival.result.spec().trial_id(), arrival.result.attempt()})
             .second) {
       unstored_.push_back(std::move(arrival));
     }
@@ -113,9 +113,9 @@ void JobManager::ApplyResult(const Arrival& arrival, v1::AckStatus status,
   if (task == nullptr) return;
   // A duplicate was taken in when it was stored, unless that append failed in
   // the middle: then the task still waits for it.
-  const bool news = status == v1::ACK_STATUS_STORED ||
-                    (status == v1::ACK_STATUS_DUPLICATE &&
-                     task->IsOpen(spec.trial_id()));
+  const bool news =
+      status == v1::ACK_STATUS_STORED ||
+      (status == v1::ACK_STATUS_DUPLICATE && task->IsOpen(spec.trial_id()));
   if (!news) return;
   // A task that still waits for its target reads its records then.
   if (task->active() && !task->resolved()) return;
@@ -142,9 +142,8 @@ void JobManager::CommitResults(std::vector<Arrival> arrivals) {
       good.push_back(std::move(arrival));
     } else {
       LOG(kWarning) << "result refused: " << status.message();
-      *commit_ack.add_acks() =
-          MakeAck(arrival.result, v1::ACK_STATUS_REJECTED,
-                  std::string(status.message()));
+      *commit_ack.add_acks() = MakeAck(arrival.result, v1::ACK_STATUS_REJECTED,
+                                       std::string(status.message()));
     }
   }
   absl::StatusOr<std::vector<v1::TrialAck>> acks = std::vector<v1::TrialAck>();

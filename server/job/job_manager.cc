@@ -43,8 +43,7 @@ absl::Status JobManager::Load() {
       PublishJob(std::move(broken));
       continue;
     }
-    JobSlot& slot =
-        jobs_.try_emplace(job->id(), *std::move(job)).first->second;
+    JobSlot& slot = jobs_.try_emplace(job->id(), *std::move(job)).first->second;
     for (TaskRunner& task : slot.job.tasks()) {
       if (!task.target().empty()) {
         known_classes_[task.spec().device_class] = {task.target(),
@@ -202,8 +201,7 @@ std::shared_ptr<const FleetView> JobManager::fleet() const {
   return fleet_;
 }
 
-std::string JobManager::MeasureProtocol(
-    const std::string& device_class) const {
+std::string JobManager::MeasureProtocol(const std::string& device_class) const {
   std::lock_guard lock(view_mutex_);
   const auto found = protocols_.find(device_class);
   return found == protocols_.end() ? "" : found->second;
@@ -298,8 +296,8 @@ void JobManager::PublishJob(v1::Job job) {
   {
     std::lock_guard lock(view_mutex_);
     Snapshot& snapshot = snapshots_[job.job_id()];
-    if (snapshot.version > 0 && snapshot.job.SerializeAsString() ==
-                                    job.SerializeAsString()) {
+    if (snapshot.version > 0 &&
+        snapshot.job.SerializeAsString() == job.SerializeAsString()) {
       return;
     }
     ++snapshot.version;

@@ -1,6 +1,6 @@
 // Jobs from submission to their end: checks requests, hands work to the
-// dispatcher, commits results to the tuning log and acknowledges them, and takes
-// everything up again after a restart.
+// dispatcher, commits results to the tuning log and acknowledges them, and
+// takes everything up again after a restart.
 //
 // Whatever the tracker says only queues; Step does the work: it commits all
 // results that are queued in one transaction, acknowledges them, tells the
@@ -38,9 +38,9 @@
 namespace regatta {
 
 struct JobManagerOptions {
-  TuningLog* log = nullptr;            // not owned, outlives the manager
-  Dispatcher* dispatcher = nullptr;    // likewise
-  const Clock* clock = nullptr;        // likewise
+  TuningLog* log = nullptr;          // not owned, outlives the manager
+  Dispatcher* dispatcher = nullptr;  // likewise
+  const Clock* clock = nullptr;      // likewise
   // InvalidArgument for a target that this compiler has no generator for.
   std::function<absl::StatusOr<std::string>(const Target&)> compiler_version;
   uint64_t seed = 0;  // of the seeds that it draws for jobs without one
@@ -113,10 +113,10 @@ class JobManager : public Dispatcher::Listener {
   struct JobSlot {
     explicit JobSlot(ManagedJob managed) : job(std::move(managed)) {}
     ManagedJob job;
-    std::vector<v1::Work> unsent;       // decided, waiting for the save
+    std::vector<v1::Work> unsent;  // decided, waiting for the save
     std::vector<std::string> uncancelled;
-    bool dirty = false;    // to be saved before anything is sent
-    bool changed = true;   // its status may be another than the snapshot's
+    bool dirty = false;   // to be saved before anything is sent
+    bool changed = true;  // its status may be another than the snapshot's
   };
   struct Snapshot {
     v1::Job job;
@@ -165,8 +165,8 @@ class JobManager : public Dispatcher::Listener {
   std::map<std::pair<int64_t, int>, SteadyTime> last_result_;
   std::vector<Arrival> unstored_;  // results that the log could not take yet
   bool attached_ = false;
-  std::string trouble_;            // why the log cannot be written; "": it can
-  std::string known_trouble_;      // that stands in the daemon's messages
+  std::string trouble_;        // why the log cannot be written; "": it can
+  std::string known_trouble_;  // that stands in the daemon's messages
   std::optional<SteadyTime> refreshed_;  // when all snapshots were made anew
   std::atomic<bool> has_active_job_ = false;
 

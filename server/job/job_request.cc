@@ -55,9 +55,8 @@ absl::Status FillBudget(v1::TaskRequest* task) {
                      "; it must be above 0 and at most ", kMaxMinutes));
   }
   if (task->trials() < 0 || task->trials() > kMaxTrials) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("trials is ", task->trials(), "; it must be from 1 to ",
-                     kMaxTrials));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "trials is ", task->trials(), "; it must be from 1 to ", kMaxTrials));
   }
   if (task->trials() > 0 && minutes > 0) {
     return absl::InvalidArgumentError(
@@ -87,9 +86,9 @@ absl::Status FillStrategy(v1::SubmitJobRequest* request) {
   for (const StrategyInfo& info : SearchStrategies()) {
     names.emplace_back(info.name);
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("strategy '", request->strategy(),
-                   "' does not exist; there are: ", absl::StrJoin(names, ", ")));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "strategy '", request->strategy(),
+      "' does not exist; there are: ", absl::StrJoin(names, ", ")));
 }
 
 }  // namespace
@@ -117,10 +116,9 @@ absl::Status CheckDeviceClass(const std::string& device_class, int threads,
   }
   std::set<std::string> all(logged.begin(), logged.end());
   for (const std::string& name : context.fleet->Classes()) all.insert(name);
-  return absl::NotFoundError(
-      absl::StrCat("no board ever had device class '", device_class,
-                   "'; classes that exist: ",
-                   ListOrNone({all.begin(), all.end()})));
+  return absl::NotFoundError(absl::StrCat(
+      "no board ever had device class '", device_class,
+      "'; classes that exist: ", ListOrNone({all.begin(), all.end()})));
 }
 
 absl::StatusOr<v1::SubmitJobRequest> NormaliseJobRequest(
@@ -154,9 +152,9 @@ absl::StatusOr<v1::SubmitJobRequest> NormaliseJobRequest(
       if (!seen.insert({task->workload(), name, task->policy().threads(),
                         task->policy().cache()})
                .second) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("tasks[", i, "] repeats an earlier task: ",
-                         task->workload(), " on ", name));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "tasks[", i, "] repeats an earlier task: ", task->workload(),
+            " on ", name));
       }
     }
   }

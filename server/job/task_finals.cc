@@ -69,11 +69,10 @@ absl::Status TaskRunner::AdvanceRace(TaskPort& port, TaskPlan* plan) {
       }
     }
     if (answered && RoundIsOneRun()) {
-      std::sort(ranked.begin(), ranked.end(),
-                [](const auto* a, const auto* b) {
-                  return std::make_pair(a->time_ns(), a->spec().ordinal()) <
-                         std::make_pair(b->time_ns(), b->spec().ordinal());
-                });
+      std::sort(ranked.begin(), ranked.end(), [](const auto* a, const auto* b) {
+        return std::make_pair(a->time_ns(), a->spec().ordinal()) <
+               std::make_pair(b->time_ns(), b->spec().ordinal());
+      });
       std::vector<std::string> finalists;
       for (const v1::TrialResult* result : ranked) {
         if (finalists.size() == kFinalists) break;
@@ -142,7 +141,7 @@ absl::Status TaskRunner::StartConfirmation(TaskPort& port, TaskPlan* plan) {
 absl::Status TaskRunner::AdvanceConfirm(TaskPort& port, TaskPlan* plan) {
   if (!checkpoint_.round) return StartConfirmation(port, plan);
   if (RoundOpen()) return absl::OkStatus();
-  bool lost_base = false;      // the default or the incumbent
+  bool lost_base = false;  // the default or the incumbent
   int finalists = 0, lost_finalists = 0;
   for (const RoundCheckpoint::Entry& entry : checkpoint_.round->entries) {
     const bool lost = RoundResult(entry) == nullptr;

@@ -19,10 +19,9 @@ absl::Status AddSuggestions(
   };
   ASSIGN_OR_RETURN(auto best, log.Best(spec.Key()));
   if (best) add(*best);
-  ASSIGN_OR_RETURN(
-      auto neighbours,
-      log.BestOfNeighbours(DescribeWorkload(spec.workload), spec.Key(),
-                           kNeighbours));
+  ASSIGN_OR_RETURN(auto neighbours,
+                   log.BestOfNeighbours(DescribeWorkload(spec.workload),
+                                        spec.Key(), kNeighbours));
   for (const BestKnown& neighbour : neighbours) add(neighbour);
   ASSIGN_OR_RETURN(auto others, log.BestOfWorkload(spec.workload.key));
   int taken = 0;

@@ -57,8 +57,7 @@ std::string OutcomeText(const v1::TrialResult& result) {
 
 void TaskResults::Learn(const v1::TrialResult& result, bool from_log) {
   if (!IsCandidateOutcome(result.outcome())) return;
-  Entry& entry =
-      *schedules_.try_emplace(result.spec().schedule().text()).first;
+  Entry& entry = *schedules_.try_emplace(result.spec().schedule().text()).first;
   ScheduleFacts& facts = entry.second;
   (from_log ? facts.from_log : facts.tried) = true;
   const std::string& hash = result.binary_hash();
@@ -159,9 +158,8 @@ std::string TaskResults::CommonError() const {
 double TaskResults::Rate(SteadyTime now) const {
   if (!first_arrival_) return 0;
   const auto recent =
-      std::count_if(recent_.begin(), recent_.end(), [&](SteadyTime t) {
-        return now - t <= kRateWindow;
-      });
+      std::count_if(recent_.begin(), recent_.end(),
+                    [&](SteadyTime t) { return now - t <= kRateWindow; });
   const absl::Duration window = std::min(kRateWindow, now - *first_arrival_);
   // A first burst says nothing about the pace yet.
   if (window < absl::Seconds(1)) return 0;

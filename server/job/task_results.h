@@ -50,8 +50,8 @@ class TaskResults {
   struct Passage {
     SteadyTime arrived, committed;
   };
-  void Add(const v1::TrialResult& result,
-           const std::optional<Passage>& passage, bool wanted);
+  void Add(const v1::TrialResult& result, const std::optional<Passage>& passage,
+           bool wanted);
 
   const std::map<std::string, ScheduleFacts>& schedules() const {
     return schedules_;
@@ -89,7 +89,7 @@ class TaskResults {
 
   std::string compiler_version_;
   std::map<std::string, ScheduleFacts> schedules_;
-  const Entry* best_ = nullptr;  // into schedules_
+  const Entry* best_ = nullptr;                // into schedules_
   std::map<std::string, int64_t> hash_times_;  // of ok binaries, for duplicates
   std::map<std::string, int64_t> outcomes_;
   int64_t trials_ = 0;

@@ -59,8 +59,8 @@ absl::Status TaskRunner::Resolve(const std::string& target,
   space_ = std::make_shared<const Space>(std::move(space));
   default_text_ = space_->Print(space_->Default());
   checkpoint_.simulated = simulated;
-  const bool same = checkpoint_.target == target &&
-                    checkpoint_.compiler == compiler_version;
+  const bool same =
+      checkpoint_.target == target && checkpoint_.compiler == compiler_version;
   if (!same) {
     // New, or upgraded in the middle of the job: what is out was made by
     // another compiler and what was learnt may not hold.
@@ -178,8 +178,8 @@ void TaskRunner::TellStrategy(const v1::TrialResult& result) {
   const auto found = results_.schedules().find(text);
   if (found == results_.schedules().end()) return;
   const ScheduleFacts& facts = found->second;
-  strategy_->Tell({*std::move(schedule), facts.usable(), facts.time_ns,
-                   facts.abandoned});
+  strategy_->Tell(
+      {*std::move(schedule), facts.usable(), facts.time_ns, facts.abandoned});
 }
 
 void TaskRunner::Apply(const v1::TrialResult& result,
@@ -337,8 +337,9 @@ absl::Status TaskRunner::AdvanceDefault(TaskPort& port, TaskPlan* plan) {
   } else if (results_.default_ns() > 0) {
     EnterPhase(TaskPhase::kSearch);
   } else if (results_.infrastructure_streak() >= kMaxLosses) {
-    Pause(absl::StrCat(kMaxLosses, " measurements of the default in a row ",
-                       "were lost; the last: ", results_.last_infrastructure()));
+    Pause(
+        absl::StrCat(kMaxLosses, " measurements of the default in a row ",
+                     "were lost; the last: ", results_.last_infrastructure()));
   } else if (open_.empty()) {
     RETURN_IF_ERROR(EnsureOrdinals(1, port));
     Send({MakeTrial(v1::TRIAL_KIND_DEFAULT, default_text_)}, plan);
@@ -353,8 +354,8 @@ void TaskRunner::StartStrategy() {
   for (const auto& [text, facts] : results_.schedules()) {
     auto schedule = space_->Parse(text);
     if (!schedule.ok()) continue;
-    context.known.push_back({*std::move(schedule), facts.usable(),
-                             facts.time_ns, facts.abandoned});
+    context.known.push_back(
+        {*std::move(schedule), facts.usable(), facts.time_ns, facts.abandoned});
   }
   for (const auto& [id, open] : open_) {
     for (const v1::TrialSpec& trial : open.work.trials()) {

@@ -177,8 +177,8 @@ class TaskRunner {
   TaskResults results_;
   std::vector<Schedule> log_seeds_;
   std::unique_ptr<SearchStrategy> strategy_;
-  std::map<std::string, OpenWork> open_;           // by work id
-  std::map<std::string, std::string> open_trials_; // trial id to work id
+  std::map<std::string, OpenWork> open_;            // by work id
+  std::map<std::string, std::string> open_trials_;  // trial id to work id
   std::map<std::string, v1::TrialResult> round_results_;
   int64_t next_ordinal_ = 0, ordinal_end_ = 0;
   int64_t reused_ = 0;

@@ -84,8 +84,8 @@ TaskCheckpoint TaskRunner::Checkpoint(SteadyTime now) const {
     WorkCheckpoint work;
     for (const v1::TrialSpec& trial : open.work.trials()) {
       work.kind = trial.kind();
-      work.trials.push_back({trial.ordinal(), trial.schedule().text(),
-                             trial.incumbent_ns()});
+      work.trials.push_back(
+          {trial.ordinal(), trial.schedule().text(), trial.incumbent_ns()});
     }
     checkpoint.in_flight.push_back(std::move(work));
   }

@@ -22,8 +22,8 @@ struct BestQuestion {
   Workload workload;
   // Empty: for a target that no board need have.
   std::string device_class;
-  v1::Policy policy;   // complete
-  Target target;       // complete: what the schedule is to be for
+  v1::Policy policy;       // complete
+  Target target;           // complete: what the schedule is to be for
   bool simulated = false;  // the class is
 };
 

@@ -38,9 +38,8 @@ absl::StatusOr<Target> ResolveTarget(const BestRequestContext& context,
     if (!complete.ok()) return Annotate(complete.status(), "target");
     return complete;
   }
-  ASSIGN_OR_RETURN(
-      const std::string text,
-      TargetTextOf(context, request.device_class(), workload_key));
+  ASSIGN_OR_RETURN(const std::string text,
+                   TargetTextOf(context, request.device_class(), workload_key));
   ASSIGN_OR_RETURN(const Target target, ParseTarget(text));
   return context.complete(target);
 }
@@ -59,9 +58,9 @@ absl::StatusOr<v1::Policy> NormalisePolicy(const v1::Policy& policy) {
   }
   if (full.cache() != v1::CACHE_STATE_WARM &&
       full.cache() != v1::CACHE_STATE_COLD) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "policy.cache is ", static_cast<int>(full.cache()),
-        "; it must be warm (1) or cold (2)"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("policy.cache is ", static_cast<int>(full.cache()),
+                     "; it must be warm (1) or cold (2)"));
   }
   return full;
 }

@@ -23,7 +23,8 @@ struct BestRequestContext {
   const TuningLog* log = nullptr;
   std::function<absl::StatusOr<Target>(const Target&)> complete;
   std::function<absl::StatusOr<std::string>(const Target&)> compiler_version;
-  // Refuses a class that does not exist or has too few cores. Null: any will do.
+  // Refuses a class that does not exist or has too few cores. Null: any will
+  // do.
   std::function<absl::Status(const std::string& device_class, int threads)>
       check_class;
   // Target text of a class. Null or absent: looked for in the workload's rows.

@@ -80,7 +80,7 @@ class EvolutionarySearch : public SearchStrategy {
 
   std::optional<Schedule> Propose(int tries) {
     // After many repeats the elite's surroundings are exhausted: go further.
-    const double random_share = elite_.size() < kYoung ? 0.5
+    const double random_share = elite_.size() < kYoung  ? 0.5
                                 : tries > kMaxTries / 4 ? 0.5
                                                         : kRandomShare;
     if (elite_.empty() || random_.Unit() < random_share) {

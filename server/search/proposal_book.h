@@ -23,9 +23,9 @@ class ProposalBook {
   explicit ProposalBook(const SearchContext& context);
 
   // The next schedule, marked as asked: one that was withdrawn, else the next
-  // seed, else what `generate` proposes. After kMaxTries proposals in a row that
-  // were known already, walks a space of at most kWalkable combinations for one
-  // that was never asked. Absent: none found.
+  // seed, else what `generate` proposes. After kMaxTries proposals in a row
+  // that were known already, walks a space of at most kWalkable combinations
+  // for one that was never asked. Absent: none found.
   std::optional<Schedule> Next(
       const std::function<std::optional<Schedule>()>& generate);
 

@@ -211,8 +211,7 @@ TEST_F(Service, RunsAJobAndStreamsItToItsEnd) {
   for (size_t i = 0; i + 1 < seen.size(); ++i) {
     EXPECT_FALSE(IsEnded(seen[i].state())) << "ends after the final status";
   }
-  const double seconds =
-      absl::ToDoubleSeconds(RealClock().Wall() - start);
+  const double seconds = absl::ToDoubleSeconds(RealClock().Wall() - start);
   EXPECT_LE(seen.size(), 2 + seconds * 10) << "at most ten a second";
 
   grpc::ClientContext best;

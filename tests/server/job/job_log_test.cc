@@ -93,14 +93,12 @@ TEST(JobLog, TheBestOfAnotherShapeIsAmongTheFirstTried) {
   const int64_t first = world.Submit(world.Request(kMatmul, 60));
   ASSERT_TRUE(world.RunToEnd(first));
   const auto space = world.landscapes().SpaceFor(kOtherShape, kTargetText, 1);
-  const auto adapted =
-      space->Adapt(world.Job(first).tasks(0).schedule());
+  const auto adapted = space->Adapt(world.Job(first).tasks(0).schedule());
   ASSERT_TRUE(adapted.has_value());
   const int64_t second = world.Submit(world.Request(kOtherShape, 3));
   ASSERT_TRUE(world.RunToEnd(second));
-  EXPECT_EQ(Candidates(world, kOtherShape, second).count(
-                space->Print(*adapted)),
-            1u);
+  EXPECT_EQ(
+      Candidates(world, kOtherShape, second).count(space->Print(*adapted)), 1u);
 }
 
 TEST(JobLog, AScheduleThatWasWrongOnceIsNeverUsedAgain) {
@@ -233,9 +231,9 @@ TEST_F(ForgedResult, MalformedOnesDoNotHoldUpTheHonestOnes) {
   bad.mutable_blocks(0)->set_calls(0);  // only the log looks at blocks
   bad.mutable_blocks(0)->set_throttled(false);
   const auto& held = world_.fleet().held();
-  const v1::TrialResult other = world_.fleet().Measure(
-      std::next(held.begin())->second.trials(0), false,
-      world_.fleet().boards()[0], 1);
+  const v1::TrialResult other =
+      world_.fleet().Measure(std::next(held.begin())->second.trials(0), false,
+                             world_.fleet().boards()[0], 1);
   world_.fleet().Deliver(bad);
   world_.fleet().Deliver(other);
   world_.jobs().Step();

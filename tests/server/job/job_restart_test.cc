@@ -133,9 +133,9 @@ TEST(JobRestart, SeedsOfFaultsAllEndWell) {
     // again and again, pause it, rightly.
     const v1::Job job = world.Job(id);
     if (job.state() == v1::JOB_STATE_PAUSED) {
-      EXPECT_THAT(job.reason(), ::testing::AnyOf(
-                                    HasSubstr("in the confirmation"),
-                                    HasSubstr("was lost 3 times")));
+      EXPECT_THAT(job.reason(),
+                  ::testing::AnyOf(HasSubstr("in the confirmation"),
+                                   HasSubstr("was lost 3 times")));
     } else {
       EXPECT_EQ(job.state(), v1::JOB_STATE_DONE) << job.reason();
     }

@@ -15,9 +15,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Ge;
 using ::testing::HasSubstr;
-using ::testing::Le;
 using testing::kClass;
 using testing::kTargetText;
+using ::testing::Le;
 using testing::Measurement;
 using testing::ServerWorld;
 using testing::SimulatedFleet;
@@ -111,10 +111,9 @@ TEST(Job, AGainBelowOnePerCentIsNotPublished) {
   ServerWorld* at = nullptr;
   SimulatedFleet::Options options;
   options.measure = [&](const v1::TrialSpec& spec) {
-    const auto space = at->landscapes().SpaceFor(spec.workload(),
-                                                 spec.target(), 1);
-    const bool base =
-        spec.schedule().text() == space->Print(space->Default());
+    const auto space =
+        at->landscapes().SpaceFor(spec.workload(), spec.target(), 1);
+    const bool base = spec.schedule().text() == space->Print(space->Default());
     return Measurement{.time_ns = base ? 1'006'000 : 1'000'000};
   };
   ServerWorld world(options);
@@ -135,9 +134,9 @@ TEST(Job, ADefaultThatFailsPausesTheTaskAndShowsTheError) {
   ASSERT_TRUE(world.RunToEnd(id));
   const v1::Job job = world.Job(id);
   EXPECT_EQ(job.state(), v1::JOB_STATE_PAUSED);
-  EXPECT_THAT(job.reason(), AllOf(HasSubstr("default"),
-                                  HasSubstr("compile_error"),
-                                  HasSubstr("no instruction for it")));
+  EXPECT_THAT(job.reason(),
+              AllOf(HasSubstr("default"), HasSubstr("compile_error"),
+                    HasSubstr("no instruction for it")));
   EXPECT_EQ(OnlyTask(job).trials(), 0);
   EXPECT_EQ(world.Records(kMatmul).size(), 1u);
 }
@@ -187,10 +186,9 @@ TEST(Job, AFinalistThatIsWrongOnTheSecondInputsIsNeverPublished) {
   SimulatedFleet::Options options;
   options.measure = [&](const v1::TrialSpec& spec) {
     Measurement measured{.time_ns = at->landscapes().TimeNs(spec)};
-    const auto space = at->landscapes().SpaceFor(spec.workload(),
-                                                 spec.target(), 1);
-    const bool base =
-        spec.schedule().text() == space->Print(space->Default());
+    const auto space =
+        at->landscapes().SpaceFor(spec.workload(), spec.target(), 1);
+    const bool base = spec.schedule().text() == space->Print(space->Default());
     if (spec.kind() == v1::TRIAL_KIND_CONFIRM && !base) {
       measured.outcome = v1::OUTCOME_WRONG_RESULT;
     }
@@ -213,8 +211,9 @@ TEST(Job, ASpaceSmallerThanTheBudgetIsExhausted) {
   ServerWorld world;
   const char* tiny = "C[i] = A[i] + B[i] where i=64";
   int legal = 0;
-  world.landscapes().SpaceFor(tiny, kTargetText, 1)->ForEach(
-      [&](const Schedule&) { return ++legal > 0; });
+  world.landscapes()
+      .SpaceFor(tiny, kTargetText, 1)
+      ->ForEach([&](const Schedule&) { return ++legal > 0; });
   ASSERT_THAT(legal, AllOf(Ge(4), Le(90)));
   const int64_t id = world.Submit(world.Request(tiny, 100));
   ASSERT_TRUE(world.RunToEnd(id));
@@ -286,8 +285,8 @@ TEST(Job, OneTaskFailsAndTheOthersGoOn) {
   *request.add_tasks() = request.tasks(0);
   request.mutable_tasks(1)->set_workload("softmax(rows=64,cols=64)");
   const int64_t id = world.Submit(request);
-  for (int i = 0; i < 200 && world.Job(id).tasks(1).state() !=
-                                 v1::JOB_STATE_DONE; ++i) {
+  for (int i = 0;
+       i < 200 && world.Job(id).tasks(1).state() != v1::JOB_STATE_DONE; ++i) {
     world.Turn();
   }
   const v1::Job job = world.Job(id);

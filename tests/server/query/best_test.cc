@@ -13,12 +13,12 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using testing::kClass;
 using testing::kCompiler;
 using testing::kOtherTargetText;
 using testing::kTargetText;
 using testing::Measurement;
+using ::testing::Not;
 using testing::ServerWorld;
 using testing::SpaceOf;
 using testing::WorkloadOf;
@@ -121,8 +121,8 @@ TEST_F(Best, IsCompatibleUnderAnotherCompilerAndSaysWhich) {
   EXPECT_EQ(answer.differing_field(), "compiler_version");
   EXPECT_EQ(answer.schedule().text(), task_.schedule());
   EXPECT_GT(answer.time_ns(), 0);
-  EXPECT_THAT(answer.reason(), AllOf(HasSubstr(kCompiler),
-                                     HasSubstr("fedcba9876543210")));
+  EXPECT_THAT(answer.reason(),
+              AllOf(HasSubstr(kCompiler), HasSubstr("fedcba9876543210")));
 }
 
 TEST_F(Best, IsCompatibleUnderAnotherMeasuringProtocol) {
@@ -217,47 +217,63 @@ TEST_F(Best, ForATargetTakesWhatAClassOfThatTargetMeasured) {
   EXPECT_EQ(Ask(request).grade(), "default");
 }
 
-TEST_F(Best, ARowThatThisCompilerDoesNotTakeIsAMissWithAReason) {
-  // Rows as another release could have written them.
-  const auto write = [&](const std::string& workload,
-                         const std::string& schedule, int32_t version) {
-    const Workload parsed = WorkloadOf(workload);
-    ASSERT_TRUE(
-        world_.plain_log().PutWorkload(DescribeWorkload(parsed)).ok());
-    v1::TrialResult result;
-    v1::TrialSpec* spec = result.mutable_spec();
-    spec->set_trial_id("import/" + workload);
-    spec->set_workload(parsed.text);
-    spec->set_workload_key(parsed.key);
-    spec->set_device_class(kClass);
-    spec->set_target(kTargetText);
-    spec->mutable_policy()->set_threads(1);
-    spec->mutable_policy()->set_cache(v1::CACHE_STATE_WARM);
-    spec->mutable_schedule()->set_space("cpu");
-    spec->mutable_schedule()->set_space_version(version);
-    spec->mutable_schedule()->set_text(schedule);
-    spec->set_kind(v1::TRIAL_KIND_CANDIDATE);
-    result.set_device_class(kClass);
-    result.set_device_id("elsewhere");
-    result.set_outcome(v1::OUTCOME_OK);
+// A row as another release or lab could have written it.
+void Write(ServerWorld& world, const std::string& workload,
+           const std::string& schedule, int32_t space_version,
+           const std::string& trial_id, v1::Outcome outcome = v1::OUTCOME_OK) {
+  const Workload parsed = WorkloadOf(workload);
+  ASSERT_TRUE(world.plain_log().PutWorkload(DescribeWorkload(parsed)).ok());
+  v1::TrialResult result;
+  v1::TrialSpec* spec = result.mutable_spec();
+  spec->set_trial_id(trial_id);
+  spec->set_workload(parsed.text);
+  spec->set_workload_key(parsed.key);
+  spec->set_device_class(kClass);
+  spec->set_target(kTargetText);
+  spec->mutable_policy()->set_threads(1);
+  spec->mutable_policy()->set_cache(v1::CACHE_STATE_WARM);
+  spec->mutable_schedule()->set_space("cpu");
+  spec->mutable_schedule()->set_space_version(space_version);
+  spec->mutable_schedule()->set_text(schedule);
+  spec->set_kind(v1::TRIAL_KIND_CANDIDATE);
+  result.set_device_class(kClass);
+  result.set_device_id("elsewhere");
+  result.set_outcome(outcome);
+  if (outcome == v1::OUTCOME_OK) {
     result.set_time_ns(1000);
     v1::Block* block = result.add_blocks();
     block->set_calls(1);
     block->set_elapsed_ns(1000);
-    ASSERT_TRUE(world_.plain_log().Append({&result, 1}, 1).ok());
-  };
-  write(kMatmul, "contraction{mr=banana}", kSpaceVersion);
+  }
+  ASSERT_TRUE(world.plain_log().Append({&result, 1}, 1).ok());
+}
+
+TEST_F(Best, ARowThatThisCompilerDoesNotTakeIsAMissWithAReason) {
+  Write(world_, kMatmul, "contraction{mr=banana}", kSpaceVersion, "i/1");
   v1::BestAnswer answer = Ask(Request(kMatmul));
   EXPECT_EQ(answer.grade(), "default");
   EXPECT_EQ(answer.differing_field(), "schedule");
   EXPECT_THAT(answer.reason(), HasSubstr("cannot be read"));
 
   const char* other = "softmax(rows=64,cols=64)";  // no neighbour of the first
-  write(other, DefaultOf(other), kSpaceVersion + 1);
+  Write(world_, other, DefaultOf(other), kSpaceVersion + 1, "i/2");
   answer = Ask(Request(other));
   EXPECT_EQ(answer.grade(), "default");
   EXPECT_EQ(answer.differing_field(), "space_version");
   EXPECT_THAT(answer.reason(), HasSubstr("space version"));
+}
+
+TEST_F(Best, AScheduleThatWasWrongInAnotherTrialIsNoAnswer) {
+  const auto space = SpaceOf(kMatmul);
+  const std::string schedule = space->Print(space->Seeds().at(1));
+  Write(world_, kMatmul, schedule, kSpaceVersion, "i/1");
+  EXPECT_EQ(Ask(Request(kMatmul)).schedule().text(), schedule);
+  Write(world_, kMatmul, schedule, kSpaceVersion, "i/2",
+        v1::OUTCOME_WRONG_RESULT);
+  const v1::BestAnswer answer = Ask(Request(kMatmul));
+  EXPECT_EQ(answer.grade(), "default");
+  EXPECT_NE(answer.schedule().text(), schedule);
+  EXPECT_THAT(answer.reason(), HasSubstr("wrong_result"));
 }
 
 TEST_F(Best, RefusesWhatMakesNoSense) {
@@ -294,7 +310,8 @@ TEST(WorkloadStructure, LeavesExtentsOutAndConstantsIn) {
     return DescribeWorkload(WorkloadOf(text)).structure;
   };
   EXPECT_EQ(structure(kMatmul), structure("matmul(m=7,n=129,k=1024)"));
-  EXPECT_NE(structure(kMatmul), structure("matmul(m=512,n=512,k=512,dtype=f16)"))
+  EXPECT_NE(structure(kMatmul),
+            structure("matmul(m=512,n=512,k=512,dtype=f16)"))
       << "types stay";
   const std::string conv =
       "conv2d(n=1,h=56,w=56,ci=64,co=64,kh=3,kw=3,pad=1,stride=";

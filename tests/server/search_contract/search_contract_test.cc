@@ -163,8 +163,8 @@ TEST_P(SearchContract, LegalSeedsComeFirstInOrder) {
 }
 
 TEST_P(SearchContract, ATinySpaceIsAskedToItsEndOnceAndThenNothingIs) {
-  for (const char* text : {kTiny, "matmul(m=1,n=1,k=1)",
-                           "matmul(m=2,n=3,k=2)"}) {
+  for (const char* text :
+       {kTiny, "matmul(m=1,n=1,k=1)", "matmul(m=2,n=3,k=2)"}) {
     const auto space = SpaceOf(text);
     std::set<Schedule> legal;
     space->ForEach([&](const Schedule& schedule) {

@@ -1,4 +1,5 @@
-// A server with its log and a simulated fleet, on a fake clock, stepped by hand.
+// A server with its log and a simulated fleet, on a fake clock, stepped by
+// hand.
 #ifndef REGATTA_TESTS_SERVER_SUPPORT_SERVER_WORLD_H_
 #define REGATTA_TESTS_SERVER_SUPPORT_SERVER_WORLD_H_
 
@@ -25,8 +26,7 @@ class Landscapes {
   explicit Landscapes(uint64_t seed) : seed_(seed) {}
   int64_t TimeNs(const v1::TrialSpec& spec);
   std::shared_ptr<const Space> SpaceFor(const std::string& workload,
-                                        const std::string& target,
-                                        int threads);
+                                        const std::string& target, int threads);
 
  private:
   uint64_t seed_;

@@ -43,10 +43,10 @@ class SimulatedFleet : public Dispatcher {
  public:
   struct Options {
     uint64_t seed = 1;
-    double noise = 0.002;      // of a block, as a fraction
-    double lose = 0;           // probability that a work ends agent_lost
-    double repeat = 0;         // that a result is delivered twice
-    double delay = 0;          // that a result is held back for a while
+    double noise = 0.002;  // of a block, as a fraction
+    double lose = 0;       // probability that a work ends agent_lost
+    double repeat = 0;     // that a result is delivered twice
+    double delay = 0;      // that a result is held back for a while
     std::function<Measurement(const v1::TrialSpec&)> measure;
   };
   SimulatedFleet(FakeClock* clock, Options options)
@@ -93,7 +93,7 @@ class SimulatedFleet : public Dispatcher {
   Listener* listener_ = nullptr;
   std::vector<SimulatedBoard> boards_;
   std::map<std::string, v1::Work> held_;
-  std::set<std::string> known_;  // works ever submitted
+  std::set<std::string> known_;     // works ever submitted
   std::set<std::string> reported_;  // trials
   std::vector<v1::Work> submitted_;
   std::vector<v1::TrialAck> acks_;
