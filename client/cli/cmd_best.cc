@@ -75,8 +75,9 @@ AddedCommand AddBest(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "best", "The best-known schedule of a workload, graded");
   AddWorkloadArgument(command, &flags->workload);
-  command->add_option("--device-class", flags->device_class,
-                      "Class of boards. Default: this machine's")
+  command
+      ->add_option("--device-class", flags->device_class,
+                   "Class of boards. Default: this machine's")
       ->check(Utf8Text());
   AddPolicyFlags(command, &flags->policy);
   command

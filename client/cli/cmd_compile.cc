@@ -85,9 +85,10 @@ bool IsShared(const Flags& flags) {
 
 absl::Status Check(const Flags& flags) {
   if (!IsShared(flags) && !absl::EndsWith(flags.output, ".o")) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "-o ", flags.output, ": the name must end in .so (shared library) or "
-        ".o (object file)"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("-o ", flags.output,
+                     ": the name must end in .so (shared library) or "
+                     ".o (object file)"));
   }
   if (!flags.target.empty() && !flags.device_class.empty()) {
     return absl::InvalidArgumentError(
@@ -95,8 +96,8 @@ absl::Status Check(const Flags& flags) {
         "target of its own");
   }
   if (HeaderPath(flags) == flags.output) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--header ", flags.header, " is the file of -o, too"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--header ", flags.header, " is the file of -o, too"));
   }
   return absl::OkStatus();
 }
@@ -126,19 +127,19 @@ absl::Status WriteFiles(const Flags& flags, const Module& module,
       StagedFile::Write(flags.output,
                         shared ? module.loadable : module.relocatable,
                         /*executable=*/shared));
-  ASSIGN_OR_RETURN(StagedFile header,
-                   StagedFile::Write(
-                       HeaderPath(flags),
-                       CHeader(module, choice.grade, choice.reason),
-                       /*executable=*/false));
+  ASSIGN_OR_RETURN(
+      StagedFile header,
+      StagedFile::Write(HeaderPath(flags),
+                        CHeader(module, choice.grade, choice.reason),
+                        /*executable=*/false));
   RETURN_IF_ERROR(library.Commit());
   return header.Commit();
 }
 
 void PrintSummary(const Flags& flags, const Module& module,
                   const Choice& choice) {
-  std::cout << flags.output << ", " << HeaderPath(flags) << ": "
-            << module.name << "() computes " << module.workload << "\n"
+  std::cout << flags.output << ", " << HeaderPath(flags) << ": " << module.name
+            << "() computes " << module.workload << "\n"
             << "  target    " << module.target << "\n"
             << "  grade     " << choice.grade << ": " << choice.reason << "\n"
             << "  schedule  " << choice.schedule << "\n"
@@ -188,8 +189,9 @@ absl::Status CompileTo(const Flags& flags) {
 AddedCommand AddCompile(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand(
-      "compile", "The best-known schedule as a C library; the default when "
-                 "none is known");
+      "compile",
+      "The best-known schedule as a C library; the default when "
+      "none is known");
   AddWorkloadArgument(command, &flags->workload);
   command
       ->add_option("-o,--output", flags->output,
@@ -198,12 +200,14 @@ AddedCommand AddCompile(CLI::App& app) {
   command->add_option("--header", flags->header,
                       "C header to write; its name names the function. "
                       "Default: the output's name with .h");
-  command->add_option("--device-class", flags->device_class,
-                      "Class of boards. Default: this machine's")
+  command
+      ->add_option("--device-class", flags->device_class,
+                   "Class of boards. Default: this machine's")
       ->check(Utf8Text());
-  command->add_option("--target", flags->target,
-                      "Target text, for a target that no board has: "
-                      "'cpu,triple=aarch64-linux-gnu,mcpu=cortex-a72'")
+  command
+      ->add_option("--target", flags->target,
+                   "Target text, for a target that no board has: "
+                   "'cpu,triple=aarch64-linux-gnu,mcpu=cortex-a72'")
       ->check(Utf8Text());
   AddPolicyFlags(command, &flags->policy);
   command->add_option("--log", flags->log,

@@ -34,9 +34,9 @@ int Run(const Flags& flags) {
                  "regatta-agent --tracker HOST:PORT\n";
     return kExitDone;
   }
-  std::vector<std::vector<std::string>> rows = {
-      {"ID", "CLASS", "STATE", "SINCE", "HEALTH", "NOISE", "PEAK/CORE",
-       "RUNS"}};
+  std::vector<std::vector<std::string>> rows = {{"ID", "CLASS", "STATE",
+                                                 "SINCE", "HEALTH", "NOISE",
+                                                 "PEAK/CORE", "RUNS"}};
   for (const v1::DeviceStatus& device : response->devices()) {
     const v1::DeviceInfo& info = device.info();
     rows.push_back({

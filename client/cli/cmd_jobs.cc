@@ -33,7 +33,8 @@ int ListAll(ServerClient& client, const JobsFlags& flags) {
   if (!response.ok()) return Fail(response.status());
   if (flags.json) {
     Json jobs = Json::array();
-    for (const v1::Job& job : response->jobs()) jobs.push_back(JobDocument(job));
+    for (const v1::Job& job : response->jobs())
+      jobs.push_back(JobDocument(job));
     PrintJson({{"jobs", jobs}});
     return kExitDone;
   }
@@ -64,13 +65,13 @@ int ShowOne(ServerClient& client, const JobsFlags& flags) {
   if (!job.ok()) return Fail(job.status());
   if (flags.watch && !IsEnded(job->state())) {
     ProgressDisplay progress(!flags.json, StderrIsTerminal(), RealClock());
-    const absl::Status status = client.WatchJob(
-        flags.job_id, StopRequested(), absl::Seconds(60),
-        [&](const v1::Job& update) {
-          *job = update;
-          progress.Update(update);
-          return update.state() != v1::JOB_STATE_PAUSED;
-        });
+    const absl::Status status =
+        client.WatchJob(flags.job_id, StopRequested(), absl::Seconds(60),
+                        [&](const v1::Job& update) {
+                          *job = update;
+                          progress.Update(update);
+                          return update.state() != v1::JOB_STATE_PAUSED;
+                        });
     progress.Finish();
     if (!status.ok() && !absl::IsCancelled(status)) return Fail(status);
   }
@@ -107,8 +108,8 @@ int RunCancel(const CancelFlags& flags) {
   if (flags.json) {
     PrintJson(JobDocument(*job));
   } else {
-    std::cout << "Job " << job->job_id() << " is "
-              << JobStateName(job->state()) << ".\n";
+    std::cout << "Job " << job->job_id() << " is " << JobStateName(job->state())
+              << ".\n";
   }
   return kExitDone;
 }

@@ -13,11 +13,11 @@ namespace {
 Json OpDocument(const Op& op) {
   Json parameters = Json::array();
   for (const OpParameter& p : op.parameters) {
-    parameters.push_back({{"name", p.name},
-                          {"help", p.help},
-                          {"default", p.default_value ? Json(*p.default_value)
-                                                      : Json(nullptr)},
-                          {"words", p.words}});
+    parameters.push_back(
+        {{"name", p.name},
+         {"help", p.help},
+         {"default", p.default_value ? Json(*p.default_value) : Json(nullptr)},
+         {"words", p.words}});
   }
   return {{"name", op.name}, {"help", op.help}, {"parameters", parameters}};
 }
@@ -25,9 +25,8 @@ Json OpDocument(const Op& op) {
 void PrintOp(const Op& op) {
   std::vector<std::string> names;
   for (const OpParameter& p : op.parameters) {
-    names.push_back(p.default_value ? absl::StrCat(p.name, "=",
-                                                   *p.default_value)
-                                    : p.name);
+    names.push_back(
+        p.default_value ? absl::StrCat(p.name, "=", *p.default_value) : p.name);
   }
   std::cout << op.name << "(" << absl::StrJoin(names, ", ") << ")\n  "
             << op.help << "\n";

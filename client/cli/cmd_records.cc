@@ -26,10 +26,12 @@ std::vector<std::string> Row(const v1::Record& record) {
   std::string outcome = OutcomeName(result.outcome());
   if (result.abandoned()) outcome += ", abandoned as slow";
   if (!result.detail().empty()) outcome += ": " + result.detail();
-  return {result.spec().trial_id(), TrialKindName(result.spec().kind()),
+  return {result.spec().trial_id(),
+          TrialKindName(result.spec().kind()),
           result.time_ns() > 0 ? FormatNs(result.time_ns()) : "-",
           result.device_id().empty() ? "-" : result.device_id(),
-          result.spec().schedule().text(), outcome};
+          result.spec().schedule().text(),
+          outcome};
 }
 
 int Run(const Flags& flags) {
@@ -59,13 +61,13 @@ int Run(const Flags& flags) {
       });
   if (!status.ok()) return Fail(status);
   if (flags.json) {
-    PrintJson({{"workload", workload->text},
-               {"workload_key", workload->key},
-               {"device_class", TextOrNull(flags.device_class)},
-               {"threads", any_policy ? Json(nullptr)
-                                      : Json(flags.policy.threads)},
-               {"cache", any_policy ? Json(nullptr) : Json(flags.policy.cache)},
-               {"records", documents}});
+    PrintJson(
+        {{"workload", workload->text},
+         {"workload_key", workload->key},
+         {"device_class", TextOrNull(flags.device_class)},
+         {"threads", any_policy ? Json(nullptr) : Json(flags.policy.threads)},
+         {"cache", any_policy ? Json(nullptr) : Json(flags.policy.cache)},
+         {"records", documents}});
   } else if (rows.size() == 1) {
     std::cout << "No records of " << workload->text << ".\n";
   } else {
@@ -82,8 +84,9 @@ AddedCommand AddRecords(CLI::App& app) {
       "records", "What was tried on a workload: every outcome, oldest first");
   flags->command = command;
   AddWorkloadArgument(command, &flags->workload);
-  command->add_option("--device-class", flags->device_class,
-                      "Only this class of boards. Default: all")
+  command
+      ->add_option("--device-class", flags->device_class,
+                   "Only this class of boards. Default: all")
       ->check(Utf8Text());
   AddPolicyFlags(command, &flags->policy);
   AddServerFlag(command, &flags->server);

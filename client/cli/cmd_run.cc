@@ -126,8 +126,8 @@ absl::StatusOr<v1::TrialResult> RunHere(const Host& host,
     if (!stop && !late) continue;
     runner->Stop(assignment.assignment_id());
     if (stop) return absl::CancelledError("stopped; nothing was measured");
-    return absl::DeadlineExceededError(absl::StrCat(
-        "no result after ", absl::FormatDuration(kLimit)));
+    return absl::DeadlineExceededError(
+        absl::StrCat("no result after ", absl::FormatDuration(kLimit)));
   }
   return result.get();
 }
@@ -189,8 +189,8 @@ absl::StatusOr<v1::TrialResult> Try(const Flags& flags,
   ASSIGN_OR_RETURN(Host host, DescribeHost());
   if (flags.policy.threads > host.cores) {
     return absl::FailedPreconditionError(
-        absl::StrCat("--threads ", flags.policy.threads,
-                     ": this machine has ", host.cores, " cores"));
+        absl::StrCat("--threads ", flags.policy.threads, ": this machine has ",
+                     host.cores, " cores"));
   }
   ASSIGN_OR_RETURN(Space space,
                    CreateSpace(workload, host.target, flags.policy.threads));
@@ -227,8 +227,9 @@ AddedCommand AddRun(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "run", "Build, verify and time one schedule here, without any daemon");
   AddWorkloadArgument(command, &flags->workload);
-  command->add_option("--schedule", flags->schedule,
-                      "Schedule text. Default: the default schedule")
+  command
+      ->add_option("--schedule", flags->schedule,
+                   "Schedule text. Default: the default schedule")
       ->check(Utf8Text());
   AddPolicyFlags(command, &flags->policy);
   AddJsonFlag(command, &flags->json);

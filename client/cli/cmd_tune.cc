@@ -55,8 +55,8 @@ v1::SubmitJobRequest Request(const Flags& flags, std::string_view workload) {
   request.set_priority(flags.priority);
   request.set_fresh(flags.fresh);
   // Sent again after a lost answer, it is the same job.
-  request.set_request_id(absl::StrCat(getpid(), "-",
-                                      RealClock().Steady().ns, "-",
+  request.set_request_id(absl::StrCat(getpid(), "-", RealClock().Steady().ns,
+                                      "-",
                                       absl::ToUnixNanos(RealClock().Wall())));
   return request;
 }
@@ -95,14 +95,14 @@ int Watch(ServerClient& client, const v1::Job& submitted, const Flags& flags) {
   ProgressDisplay progress(!flags.json, StderrIsTerminal(), RealClock());
   ReuseNotes reuse;
   v1::Job last = submitted;
-  const absl::Status status = client.WatchJob(
-      submitted.job_id(), StopRequested(), kServerPatience,
-      [&](const v1::Job& job) {
-        last = job;
-        reuse.Update(job, progress);
-        progress.Update(job);
-        return job.state() != v1::JOB_STATE_PAUSED;
-      });
+  const absl::Status status =
+      client.WatchJob(submitted.job_id(), StopRequested(), kServerPatience,
+                      [&](const v1::Job& job) {
+                        last = job;
+                        reuse.Update(job, progress);
+                        progress.Update(job);
+                        return job.state() != v1::JOB_STATE_PAUSED;
+                      });
   progress.Finish();
   if (absl::IsCancelled(status)) {
     std::cerr << "Detached; job " << last.job_id()
@@ -114,9 +114,9 @@ int Watch(ServerClient& client, const v1::Job& submitted, const Flags& flags) {
   }
   if (!status.ok()) {
     return Fail(absl::Status(
-        status.code(), absl::StrCat("watching job ", last.job_id(), ": ",
-                                    status.message(),
-                                    ". The job itself goes on")));
+        status.code(),
+        absl::StrCat("watching job ", last.job_id(), ": ", status.message(),
+                     ". The job itself goes on")));
   }
   if (flags.json) {
     PrintJson(JobDocument(last));
@@ -183,8 +183,7 @@ AddedCommand AddTune(CLI::App& app) {
       "Seed of the search. Default: drawn by the server, and recorded");
   command->add_flag("--fresh", flags->fresh,
                     "Use no log for seeds, dedupe or model");
-  command
-      ->add_option("--name", flags->name, "A name for people. Default: none")
+  command->add_option("--name", flags->name, "A name for people. Default: none")
       ->check(Utf8Text());
   AddWholeNumber(command, "--priority", &flags->priority, -100, 100,
                  "Higher goes first; -100 to 100")

@@ -78,10 +78,9 @@ absl::StatusOr<int> ProbePort(const std::string& host, int port) {
   if (bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) !=
           0 ||
       listen(fd.get(), 1) != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot listen on ", host, ":", port, ": ",
-                     std::strerror(errno),
-                     "; choose another address with --listen HOST:PORT"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot listen on ", host, ":", port, ": ", std::strerror(errno),
+        "; choose another address with --listen HOST:PORT"));
   }
   socklen_t size = sizeof(address);
   getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size);
@@ -118,9 +117,9 @@ absl::Status MakeDirectory(const std::string& path) {
     error = std::error_code(errno, std::generic_category());
   }
   if (!error) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "cannot keep state in ", path, ": ", error.message(),
-      "; choose a folder of your own with --dir"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot keep state in ", path, ": ", error.message(),
+                   "; choose a folder of your own with --dir"));
 }
 
 // Held for the life of the process: one `up` per folder.
@@ -149,7 +148,9 @@ class Fleet {
         server_port_(server_port),
         supervisor_(RealClock()) {}
 
-  std::string ServerAt() const { return absl::StrCat(host_, ":", server_port_); }
+  std::string ServerAt() const {
+    return absl::StrCat(host_, ":", server_port_);
+  }
   std::string TrackerAt() const {
     return absl::StrCat(host_, ":", server_port_ + 1);
   }

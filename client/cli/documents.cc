@@ -52,8 +52,8 @@ Json TaskDocument(const v1::TaskStatus& task) {
       {"peak_gbps", PositiveOrNull(task.bandwidth_bytes_per_s() / 1e9)},
       {"schedule", TextOrNull(task.schedule())},
       {"trials_per_s", PositiveOrNull(task.trials_per_s())},
-      {"remaining_ms", task.remaining_ms() < 0 ? Json(nullptr)
-                                               : Json(task.remaining_ms())},
+      {"remaining_ms",
+       task.remaining_ms() < 0 ? Json(nullptr) : Json(task.remaining_ms())},
       {"trial_times_median", times},
   };
 }
@@ -82,8 +82,8 @@ Json DeviceDocument(const v1::DeviceStatus& device) {
       {"state_since_ms", device.state_since_ms()},
       {"last_seen_ms", device.last_seen_ms()},
       {"health", TextOrNull(info.health())},
-      {"noise_floor", info.has_noise_floor() ? Json(info.noise_floor())
-                                             : Json(nullptr)},
+      {"noise_floor",
+       info.has_noise_floor() ? Json(info.noise_floor()) : Json(nullptr)},
       {"simulated", info.simulated()},
       {"cores", info.cores()},
       {"cpu_list", TextOrNull(info.cpu_list())},
@@ -134,10 +134,9 @@ Json BestDocument(const v1::BestAnswer& answer) {
       {"cache", CacheStateName(answer.policy().cache())},
       {"schedule", TextOrNull(answer.schedule().text())},
       {"time_ns", PositiveOrNull(answer.time_ns())},
-      {"interval_ns",
-       answer.low_ns() > 0 && answer.high_ns() > 0
-           ? Json::array({answer.low_ns(), answer.high_ns()})
-           : Json(nullptr)},
+      {"interval_ns", answer.low_ns() > 0 && answer.high_ns() > 0
+                          ? Json::array({answer.low_ns(), answer.high_ns()})
+                          : Json(nullptr)},
       {"samples", answer.samples()},
       {"boards", answer.boards()},
       {"default_ns", PositiveOrNull(answer.default_ns())},
@@ -178,8 +177,7 @@ Json RecordDocument(const v1::Record& record) {
       {"verify_ns", PositiveOrNull(result.phases().verify_ns())},
       {"timing_ns", PositiveOrNull(result.phases().time_ns())},
       {"binary_hash", TextOrNull(result.binary_hash())},
-      {"compiler_version",
-       TextOrNull(result.environment().compiler_version())},
+      {"compiler_version", TextOrNull(result.environment().compiler_version())},
       {"recorded_unix_ms", record.recorded_unix_ms()},
   };
 }

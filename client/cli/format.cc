@@ -80,10 +80,9 @@ std::string FormatAchieved(const v1::TaskStatus& task, int64_t time_ns) {
                                 ? byte_rate / task.bandwidth_bytes_per_s()
                                 : 0;
   // Below eight operations a byte, no machine of today is bound by arithmetic.
-  const bool memory_bound =
-      flop_share > 0 && byte_share > 0
-          ? byte_share > flop_share
-          : task.flops() < 8 * task.bytes();
+  const bool memory_bound = flop_share > 0 && byte_share > 0
+                                ? byte_share > flop_share
+                                : task.flops() < 8 * task.bytes();
   std::string text =
       memory_bound ? FormatByteRate(byte_rate) : FormatFlopRate(flop_rate);
   const double share = memory_bound ? byte_share : flop_share;

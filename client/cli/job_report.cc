@@ -22,12 +22,12 @@ std::string Outcomes(const v1::TaskStatus& task) {
 }
 
 std::string TaskReport(const v1::TaskStatus& task) {
-  std::string text = absl::StrCat(
-      task.workload(), " on ", task.device_class(), ", ",
-      task.policy().threads(), task.policy().threads() == 1 ? " thread, "
-                                                            : " threads, ",
-      CacheStateName(task.policy().cache()), " cache: ",
-      JobStateName(task.state()), "\n");
+  std::string text =
+      absl::StrCat(task.workload(), " on ", task.device_class(), ", ",
+                   task.policy().threads(),
+                   task.policy().threads() == 1 ? " thread, " : " threads, ",
+                   CacheStateName(task.policy().cache()),
+                   " cache: ", JobStateName(task.state()), "\n");
   auto line = [&text](const std::string& label, const std::string& value) {
     absl::StrAppend(&text, "  ", label, std::string(12 - label.size(), ' '),
                     value, "\n");
@@ -35,26 +35,25 @@ std::string TaskReport(const v1::TaskStatus& task) {
   if (!task.reason().empty()) line("reason", task.reason());
   line("default", absl::StrCat(FormatNs(task.default_ns()), "  ",
                                FormatAchieved(task, task.default_ns())));
-  line("tuned", absl::StrCat(FormatNs(task.best_ns()), "  ",
-                             FormatAchieved(task, task.best_ns()),
-                             task.confirmed()
-                                 ? ", confirmed against the default"
-                                 : ""));
-  line("speed-up", FormatSpeedup(task.speedup(), task.speedup_low(),
-                                 task.speedup_high()));
+  line("tuned",
+       absl::StrCat(FormatNs(task.best_ns()), "  ",
+                    FormatAchieved(task, task.best_ns()),
+                    task.confirmed() ? ", confirmed against the default" : ""));
+  line("speed-up",
+       FormatSpeedup(task.speedup(), task.speedup_low(), task.speedup_high()));
   line("schedule", task.schedule().empty() ? "none" : task.schedule());
-  line("trials", absl::StrCat(task.trials(), " new candidates; records: ",
-                              Outcomes(task)));
+  line("trials", absl::StrCat(task.trials(),
+                              " new candidates; records: ", Outcomes(task)));
   if (task.reused() > 0) {
     line("log", absl::StrCat(task.reused(), " measured before, not repeated"));
   }
   if (task.times().time_ns() > 0) {
-    line("a trial", absl::StrCat(
-                        "build ", FormatNs(task.times().build_ns()), ", wait ",
-                        FormatNs(task.times().wait_ns()), ", verify ",
-                        FormatNs(task.times().verify_ns()), ", time ",
-                        FormatNs(task.times().time_ns()), ", record ",
-                        FormatNs(task.times().record_ns()), " (medians)"));
+    line("a trial",
+         absl::StrCat("build ", FormatNs(task.times().build_ns()), ", wait ",
+                      FormatNs(task.times().wait_ns()), ", verify ",
+                      FormatNs(task.times().verify_ns()), ", time ",
+                      FormatNs(task.times().time_ns()), ", record ",
+                      FormatNs(task.times().record_ns()), " (medians)"));
   }
   return text;
 }
@@ -62,9 +61,9 @@ std::string TaskReport(const v1::TaskStatus& task) {
 }  // namespace
 
 std::string JobReport(const v1::Job& job) {
-  std::string text = absl::StrCat("Job ", job.job_id(),
-                                  job.name().empty() ? "" : " ", job.name(),
-                                  ": ", JobStateName(job.state()));
+  std::string text =
+      absl::StrCat("Job ", job.job_id(), job.name().empty() ? "" : " ",
+                   job.name(), ": ", JobStateName(job.state()));
   // A single task says its reason itself.
   const bool said =
       job.tasks_size() == 1 && job.tasks(0).reason() == job.reason();

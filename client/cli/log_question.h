@@ -9,9 +9,10 @@
 
 namespace regatta::cli {
 
-// The answer that a server on this log alone would give. FailedPrecondition when
-// there is no such file, a server holds it, or the class has fewer cores than
-// asked; NotFound when the log has no such class, listing those that it has.
+// The answer that a server on this log alone would give. FailedPrecondition
+// when there is no such file, a server holds it, or the class has fewer cores
+// than asked; NotFound when the log has no such class, listing those that it
+// has.
 absl::StatusOr<v1::BestAnswer> AskLogFile(const std::string& path,
                                           const v1::BestRequest& request);
 

@@ -28,9 +28,10 @@ absl::StatusOr<std::pair<std::string, int>> SplitHostPort(
   if (colon == std::string_view::npos || colon == 0 ||
       !absl::SimpleAtoi(ToAbsl(address.substr(colon + 1)), &port) || port < 0 ||
       port > 65535) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", ToAbsl(address), "' is no address: wanted HOST:PORT with a port from 0 "
-        "to 65535"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", ToAbsl(address),
+                     "' is no address: wanted HOST:PORT with a port from 0 "
+                     "to 65535"));
   }
   return std::pair(std::string(address.substr(0, colon)), port);
 }

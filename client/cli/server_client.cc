@@ -57,8 +57,8 @@ struct ServerClient::Impl {
         code == absl::StatusCode::kDeadlineExceeded) {
       return absl::Status(
           code, absl::StrCat("the server at ", address.address, " (from ",
-                             address.source, ") does not answer: ",
-                             status.error_message(),
+                             address.source,
+                             ") does not answer: ", status.error_message(),
                              ". Start one with `regatta up`, or name another "
                              "with --server HOST:PORT"));
     }
@@ -66,11 +66,10 @@ struct ServerClient::Impl {
   }
 
   template <typename Request, typename Response>
-  absl::StatusOr<Response> Call(
-      grpc::Status (v1::TuningService::Stub::*method)(grpc::ClientContext*,
-                                                      const Request&,
-                                                      Response*),
-      const Request& request) {
+  absl::StatusOr<Response> Call(grpc::Status (v1::TuningService::Stub::*method)(
+                                    grpc::ClientContext*, const Request&,
+                                    Response*),
+                                const Request& request) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + kUnaryLimit);
     Response response;
@@ -130,8 +129,7 @@ absl::StatusOr<v1::Job> ServerClient::GetJob(int64_t job_id) {
 }
 
 absl::StatusOr<v1::ListJobsResponse> ServerClient::ListJobs() {
-  return impl_->Call(&v1::TuningService::Stub::ListJobs,
-                     v1::ListJobsRequest());
+  return impl_->Call(&v1::TuningService::Stub::ListJobs, v1::ListJobsRequest());
 }
 
 absl::StatusOr<v1::Job> ServerClient::CancelJob(int64_t job_id) {
@@ -171,8 +169,7 @@ absl::Status ServerClient::WatchJob(
         impl_->WatchOnce(job_id, stop, visit, &last_news);
     if (status.ok()) return absl::OkStatus();
     if (stop) return absl::CancelledError("stopped watching");
-    if (!MayComeBack(status) ||
-        RealClock().Steady() - last_news > patience) {
+    if (!MayComeBack(status) || RealClock().Steady() - last_news > patience) {
       return impl_->FromGrpc(status);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(200));

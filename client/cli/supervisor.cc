@@ -65,9 +65,8 @@ absl::Status Supervisor::Launch(Daemon& daemon) {
   const int log_fd = open(daemon.spec.log_path.c_str(),
                           O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (log_fd < 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot write ", daemon.spec.log_path, ": ",
-                     std::strerror(errno)));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot write ", daemon.spec.log_path, ": ", std::strerror(errno)));
   }
   daemon.log_start = lseek(log_fd, 0, SEEK_END);
   std::vector<char*> argv;
@@ -100,16 +99,15 @@ absl::Status Supervisor::Start(DaemonSpec spec,
       daemon.pid = -1;
       const std::string why = LastLine(daemon.spec.log_path, daemon.log_start);
       return absl::FailedPreconditionError(absl::StrCat(
-          daemon.spec.name, " did not start: ",
-          why.empty() ? HowItEnded(wait_status) : why, " (",
+          daemon.spec.name,
+          " did not start: ", why.empty() ? HowItEnded(wait_status) : why, " (",
           daemon.spec.log_path, ")"));
     }
     if (daemon.spec.ready()) return absl::OkStatus();
     if (clock_.Steady() - daemon.started > kReadyLimit) {
-      return absl::DeadlineExceededError(
-          absl::StrCat(daemon.spec.name, " is not ready after ",
-                       absl::FormatDuration(kReadyLimit), "; see ",
-                       daemon.spec.log_path));
+      return absl::DeadlineExceededError(absl::StrCat(
+          daemon.spec.name, " is not ready after ",
+          absl::FormatDuration(kReadyLimit), "; see ", daemon.spec.log_path));
     }
     std::this_thread::sleep_for(kPoll);
   }
@@ -122,9 +120,9 @@ void Supervisor::Tend(const std::function<void(const std::string&)>& log) {
     if (daemon.pid > 0 &&
         waitpid(daemon.pid, &wait_status, WNOHANG) == daemon.pid) {
       if (now - daemon.started > kCalmAfter) daemon.delay = kFirstRestartDelay;
-      log(absl::StrCat(
-          daemon.spec.name, " ended (", HowItEnded(wait_status),
-          "); starting it again in ", absl::FormatDuration(daemon.delay)));
+      log(absl::StrCat(daemon.spec.name, " ended (", HowItEnded(wait_status),
+                       "); starting it again in ",
+                       absl::FormatDuration(daemon.delay)));
       daemon.pid = -1;
       daemon.restart_at = now + daemon.delay;
       daemon.delay = std::min(daemon.delay * 2, kLongestRestartDelay);

@@ -1,8 +1,8 @@
 // Keeps daemons running as direct children of this process.
 //
 // One daemon is described by a DaemonSpec; the supervisor starts them in order,
-// restarts what dies, and stops them in reverse order. A daemon that dies before
-// it was ever ready is not restarted: its last log line says why.
+// restarts what dies, and stops them in reverse order. A daemon that dies
+// before it was ever ready is not restarted: its last log line says why.
 //
 // Children get SIGTERM when this process dies, however it dies.
 //
@@ -57,7 +57,7 @@ class Supervisor {
  private:
   struct Daemon {
     DaemonSpec spec;
-    pid_t pid = -1;  // -1: not running
+    pid_t pid = -1;         // -1: not running
     int64_t log_start = 0;  // where in its log this run begins
     SteadyTime started;
     SteadyTime restart_at;

@@ -29,8 +29,9 @@ ProcessResult Regatta(std::vector<std::string> arguments) {
 }
 
 ProcessResult Shell(const std::string& command) {
-  return RunProcess({"/bin/sh", "-c", absl::StrCat("'", kRegatta, "' ", command)},
-                    {kNobody}, absl::Seconds(30));
+  return RunProcess(
+      {"/bin/sh", "-c", absl::StrCat("'", kRegatta, "' ", command)}, {kNobody},
+      absl::Seconds(30));
 }
 
 struct Case {
@@ -80,22 +81,27 @@ TEST(CliErrors, EachHasItsCodeAndAMessageAndPrintsNothingElse) {
       {{"best", kGood, "--require", "compatible"}, 2, "exact"},
       {{"compile", kGood}, 2, "--output"},
       {{"compile", kGood, "-o", "/tmp/regatta-x.txt"}, 2, ".so"},
-      {{"compile", kGood, "-o", "/tmp/x.so", "--header", "/tmp/int.h"}, 2,
+      {{"compile", kGood, "-o", "/tmp/x.so", "--header", "/tmp/int.h"},
+       2,
        "int"},
       {{"compile", kGood, "-o", "/tmp/x.so", "--header", "/tmp/x.so"}, 2, "-o"},
-      {{"compile", kGood, "-o", "/tmp/x.so", "--target", "cpu", "--device-class",
-        "c"},
-       2, "--target"},
+      {{"compile", kGood, "-o", "/tmp/x.so", "--target", "cpu",
+        "--device-class", "c"},
+       2,
+       "--target"},
       {{"compile", kGood, "-o", "/tmp/x.so", "--target",
         "cpu,triple=x86_64-linux-gnu,mcpu=znver99"},
-       2, "znver99"},
-      {{"compile", kGood, "-o", "/tmp/x.so", "--log", "/nonexistent/t.db"}, 1,
+       2,
+       "znver99"},
+      {{"compile", kGood, "-o", "/tmp/x.so", "--log", "/nonexistent/t.db"},
+       1,
        "/nonexistent"},
       {{"run", kGood, "--schedule", "nonsense{"}, 2, "nonsense{"},
       {{"run", kGood, "--threads", "1024"}, 1, "cores"},
       {{"devices", "--server", "nowhere"}, 2, "nowhere"},
       {{"up", "--listen", "nowhere"}, 2, "nowhere"},
-      {{"up", "--dir", "/proc/regatta", "--listen", "127.0.0.1:0"}, 1,
+      {{"up", "--dir", "/proc/regatta", "--listen", "127.0.0.1:0"},
+       1,
        "/proc/regatta"},
       {{"up", "--listen", "127.0.0.1:65535", "--dir", "/tmp"}, 2, "65535"},
       {{"log", "import", "/nonexistent"}, 2, "log"},
@@ -114,14 +120,10 @@ TEST(CliErrors, EachHasItsCodeAndAMessageAndPrintsNothingElse) {
 
 TEST(CliErrors, AServerThatIsNotThereIsNoticedAtOnce) {
   const std::vector<std::vector<std::string>> commands = {
-      {"devices"},
-      {"tune", kGood},
-      {"jobs"},
-      {"jobs", "1", "--watch"},
-      {"cancel", "1"},
-      {"best", kGood, "--device-class", "c"},
-      {"records", kGood},
-      {"compile", kGood, "-o", "/tmp/regatta-none.so"},
+      {"devices"},        {"tune", kGood},
+      {"jobs"},           {"jobs", "1", "--watch"},
+      {"cancel", "1"},    {"best", kGood, "--device-class", "c"},
+      {"records", kGood}, {"compile", kGood, "-o", "/tmp/regatta-none.so"},
   };
   for (std::vector<std::string> arguments : commands) {
     for (const bool json : {false, true}) {
@@ -183,9 +185,9 @@ class EmptyLog : public ::testing::Test {
 
   ProcessResult Compile(std::vector<std::string> more,
                         const std::string& header = "k.h") {
-    std::vector<std::string> arguments = {
-        "compile", kGood,      "--log",    log_,
-        "-o",      Out("k.so"), "--header", Out(header)};
+    std::vector<std::string> arguments = {"compile",  kGood,      "--log",
+                                          log_,       "-o",       Out("k.so"),
+                                          "--header", Out(header)};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return Regatta(arguments);
   }
@@ -219,9 +221,8 @@ TEST_F(EmptyLog, GivesTheDefaultForATarget) {
 }
 
 TEST_F(EmptyLog, AHeaderThatCannotBeWrittenLeavesNoLibraryEither) {
-  const ProcessResult result =
-      Compile({"--target", "cpu,triple=x86_64-linux-gnu,mcpu=x86-64-v3"},
-              "none/k.h");
+  const ProcessResult result = Compile(
+      {"--target", "cpu,triple=x86_64-linux-gnu,mcpu=x86-64-v3"}, "none/k.h");
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_NE(result.err.find("none/k.h"), std::string::npos) << result.err;
   EXPECT_FALSE(std::filesystem::exists(Out("k.so")));

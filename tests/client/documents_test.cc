@@ -58,7 +58,7 @@ v1::Job SampleJob() {
   task->set_speedup_high(2.1);
   task->set_schedule("gemm{mr=4}");
   task->set_flops(3e6);
-  task->set_bytes(5e5);
+  task->set_bytes(5e4);
   task->set_peak_flops_per_s(64e9);
   task->set_remaining_ms(-1);
   return job;
@@ -81,20 +81,20 @@ TEST(JobDocument, HasWhatIsPromised) {
   EXPECT_TRUE(task["default_ns"].is_number_integer());
   EXPECT_EQ(task["best_ns"], 1'000'000);
   EXPECT_EQ(task["speedup_interval"], Json::parse("[1.9, 2.1]"));
-  // 3e6 operations and 5e5 bytes in one millisecond.
+  // 3e6 operations and 5e4 bytes in one millisecond.
   EXPECT_DOUBLE_EQ(task["gflops"].get<double>(), 3.0);
-  EXPECT_DOUBLE_EQ(task["gbps"].get<double>(), 0.5);
+  EXPECT_DOUBLE_EQ(task["gbps"].get<double>(), 0.05);
   EXPECT_DOUBLE_EQ(task["peak_gflops"].get<double>(), 64.0);
 }
 
 TEST(JobDocument, CountsEveryOutcomeAlsoThoseThatNeverCameUp) {
   const Json outcomes = JobDocument(SampleJob())["tasks"][0]["outcomes"];
   EXPECT_EQ(Keys(outcomes),
-            (std::set<std::string>{
-                "ok", "compile_error", "wrong_result", "crashed", "timed_out",
-                "out_of_memory", "sandbox_violation", "implausible", "refused",
-                "duplicate_binary", "agent_lost", "device_fault", "throttled",
-                "cancelled"}));
+            (std::set<std::string>{"ok", "compile_error", "wrong_result",
+                                   "crashed", "timed_out", "out_of_memory",
+                                   "sandbox_violation", "implausible",
+                                   "refused", "duplicate_binary", "agent_lost",
+                                   "device_fault", "throttled", "cancelled"}));
   EXPECT_EQ(outcomes["ok"], 8);
   EXPECT_EQ(outcomes["timed_out"], 2);
   EXPECT_EQ(outcomes["crashed"], 0);
@@ -149,10 +149,9 @@ TEST(BestDocument, HasWhatIsPromised) {
   answer.set_age_s(0);
   answer.set_reason("confirmed");
   const Json document = BestDocument(answer);
-  ExpectKeys(document,
-             {"grade", "workload", "device_class", "threads", "cache",
-              "schedule", "time_ns", "interval_ns", "samples", "boards",
-              "reason"});
+  ExpectKeys(document, {"grade", "workload", "device_class", "threads", "cache",
+                        "schedule", "time_ns", "interval_ns", "samples",
+                        "boards", "reason"});
   EXPECT_EQ(document["cache"], "warm");
   EXPECT_EQ(document["interval_ns"], Json::parse("[99, 102]"));
   EXPECT_TRUE(document["interval_ns"][0].is_number_integer());
@@ -191,8 +190,9 @@ TEST(RecordDocument, HasWhatIsPromised) {
   v1::Block* block = result->add_blocks();
   block->set_calls(4);
   block->set_elapsed_ns(1000);
-  EXPECT_EQ(RecordDocument(record)["blocks"],
-            Json::parse(R"([{"calls":4,"elapsed_ns":1000,"throttled":false}])"));
+  EXPECT_EQ(
+      RecordDocument(record)["blocks"],
+      Json::parse(R"([{"calls":4,"elapsed_ns":1000,"throttled":false}])"));
 }
 
 TEST(PositiveOrNull, NothingButAPositiveNumberIsOne) {
@@ -228,8 +228,9 @@ TEST(JobExitCode, FollowsTheStateOfTheJob) {
 TEST(JobReport, SaysDefaultTunedSpeedUpAndSchedule) {
   const std::string report = JobReport(SampleJob());
   for (const char* part :
-       {"Job 7: done", "matmul(m=4,n=4,k=4) on znver4-2c, 2 threads, cold cache",
-        "2.000 ms", "1.000 ms", "3.000 GFLOP/s (5 % of the measured peak)",
+       {"Job 7: done",
+        "matmul(m=4,n=4,k=4) on znver4-2c, 2 threads, cold cache", "2.000 ms",
+        "1.000 ms", "3.000 GFLOP/s (5 % of the measured peak)",
         "2.00x (95 % interval 1.90x to 2.10x)", "gemm{mr=4}",
         "8 ok, 2 timed_out", "3 measured before, not repeated"}) {
     EXPECT_NE(report.find(part), std::string::npos)

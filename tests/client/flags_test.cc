@@ -31,7 +31,8 @@ TEST(WholeNumber, IsDecimalAndInRange) {
   for (const char* bad : {"0", "-1", "1001", "ten", "1e3", "0x10", "4.5", "",
                           "99999999999999999999999"}) {
     const std::string error = Parse(app, "--trials", bad);
-    EXPECT_NE(error.find("--trials"), std::string::npos) << bad << ": " << error;
+    EXPECT_NE(error.find("--trials"), std::string::npos)
+        << bad << ": " << error;
     EXPECT_NE(error.find("1 to 1000"), std::string::npos) << error;
   }
   EXPECT_EQ(value, 10);
@@ -55,8 +56,7 @@ TEST(Number, IsFinite) {
   EXPECT_EQ(Parse(app, "--minutes", "1.5"), "");
   EXPECT_DOUBLE_EQ(minutes, 1.5);
   for (const char* bad : {"nan", "inf", "0", "-3", "1e9", "x", ""}) {
-    EXPECT_NE(Parse(app, "--minutes", bad).find("--minutes"),
-              std::string::npos)
+    EXPECT_NE(Parse(app, "--minutes", bad).find("--minutes"), std::string::npos)
         << bad;
   }
 }

@@ -144,7 +144,8 @@ TEST_F(SupervisorTest, DaemonsEndWithTheirSupervisorHoweverItEnds) {
   int wait_status = 0;
   ASSERT_EQ(waitpid(child, &wait_status, 0), child);
   ASSERT_TRUE(WIFSIGNALED(wait_status)) << "the daemon did not start";
-  EXPECT_TRUE(WaitFor(kLimit, [&] { return ProcessesWith(dir_.path()).empty(); }));
+  EXPECT_TRUE(
+      WaitFor(kLimit, [&] { return ProcessesWith(dir_.path()).empty(); }));
   EXPECT_EQ(ReadFile(dir_.path() + "/stopped"), "one\n") << "by SIGTERM";
 }
 
