@@ -15,12 +15,19 @@ v1::Presence PresenceOf(const Signs& signs, SteadyTime now,
 void LoopWatch::Observe(int64_t work_ticks, SteadyTime now) {
   if (work_ticks == ticks_) return;
   moved_ = true;
+  stuck_ = false;
   ticks_ = work_ticks;
-  changed_ = now;
+  since_ = now;
 }
 
-bool LoopWatch::Stuck(SteadyTime now, absl::Duration limit) const {
-  return moved_ && now - changed_ >= limit;
+void LoopWatch::Dispatched(SteadyTime now) {
+  if (!stuck_) since_ = now;
+}
+
+void LoopWatch::Judge(bool holds_work, SteadyTime now, absl::Duration limit) {
+  if (!moved_ || stuck_ == holds_work || now - since_ < limit) return;
+  stuck_ = !stuck_;
+  since_ = now;
 }
 
 }  // namespace regatta

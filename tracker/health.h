@@ -22,20 +22,28 @@ v1::Presence PresenceOf(const Signs& signs, SteadyTime now,
                         const TrackerOptions& options);
 
 // Watches the work loop's counter in heartbeats, so that a stuck loop behind a
-// live timer shows.
+// live timer shows. The counter moves with trials only, so an agent is judged
+// while it holds work and from its latest dispatch on. One that never counts is
+// not judged.
 class LoopWatch {
  public:
   void Observe(int64_t work_ticks, SteadyTime now);
-  // The counter moved once and has stood still for `limit`. An agent that
-  // never counts is not judged.
-  bool Stuck(SteadyTime now, absl::Duration limit) const;
-  void ExtendBy(absl::Duration stall) { changed_ = changed_ + stall; }
+  // The agent was given work: from now on the counter ought to move.
+  void Dispatched(SteadyTime now);
+  // To be called regularly. An agent that holds work while its counter stands
+  // still for `limit` is stuck until the counter moves or, without work, for
+  // another `limit`: whether it is well again only work can tell.
+  void Judge(bool holds_work, SteadyTime now, absl::Duration limit);
+  bool stuck() const { return stuck_; }
+  void ExtendBy(absl::Duration stall) { since_ = since_ + stall; }
   void Reset() { *this = LoopWatch(); }
 
  private:
   int64_t ticks_ = 0;
   bool moved_ = false;
-  SteadyTime changed_;
+  bool stuck_ = false;
+  // When it became stuck; else the latest dispatch or move of the counter.
+  SteadyTime since_;
 };
 
 }  // namespace regatta

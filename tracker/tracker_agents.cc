@@ -193,6 +193,7 @@ void TrackerCore::Adopt(Agent& agent, const v1::HeldAssignment& held,
   lease.deadline = clock_.Steady() + options_.lease;
   if (agent.device_ids.size() == 1) lease.device_id = *agent.device_ids.begin();
   leases_.Add(lease);
+  agent.loop.Dispatched(clock_.Steady());
   agent.holds_stored = true;
   if (work == nullptr) return;
   queue_.Remove(work->entry());
@@ -214,9 +215,9 @@ void TrackerCore::OnHeartbeat(Agent& agent, const v1::Heartbeat& heartbeat) {
   const SteadyTime now = clock_.Steady();
   agent.quiet =
       std::min(absl::Milliseconds(heartbeat.quiet_ms()), options_.quiet_max);
-  const bool was_stuck = agent.loop.Stuck(now, options_.stuck);
+  const bool was_stuck = agent.loop.stuck();
   agent.loop.Observe(heartbeat.work_ticks(), now);
-  const bool stuck = agent.loop.Stuck(now, options_.stuck);
+  const bool stuck = agent.loop.stuck();
   if (was_stuck != stuck) Reindex(agent);
 
   v1::TrackerMessage message;

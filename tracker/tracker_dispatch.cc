@@ -135,7 +135,7 @@ bool TrackerCore::StillHeldBack(std::string_view device_class) const {
 
 bool TrackerCore::Available(const Agent& agent) const {
   return agent.session && agent.presence == v1::PRESENCE_ONLINE &&
-         !agent.loop.Stuck(clock_.Steady(), options_.stuck);
+         !agent.loop.stuck();
 }
 
 void TrackerCore::Reindex(Agent& agent) {
@@ -205,7 +205,9 @@ void TrackerCore::DispatchDirty() {
       leases_.Add({id, device->agent_id, device->info.device_id(), work.attempt,
                    leases_.NewEpoch(), /*accepted=*/false,
                    clock_.Steady() + options_.accept});
-      Reindex(*registry_.FindAgent(device->agent_id));
+      Agent& agent = *registry_.FindAgent(device->agent_id);
+      agent.loop.Dispatched(clock_.Steady());
+      Reindex(agent);
       placed.push_back(id);
       return true;
     };

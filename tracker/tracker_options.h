@@ -23,9 +23,10 @@ struct TrackerOptions {
   absl::Duration quiet_max = absl::Seconds(30);
   // A session without a Hello for this long is closed.
   absl::Duration hello = absl::Seconds(10);
-  // An agent whose heartbeats go on while its work loop stands still for this
-  // long gets no renewals and no work.
-  absl::Duration stuck = absl::Seconds(120);
+  // An agent that holds work and whose heartbeats go on while its work loop
+  // stands still for this long gets no renewals and no work. Must be longer
+  // than the longest step of a trial: a reference's build, a slow kernel's run.
+  absl::Duration stuck = absl::Minutes(10);
   // After a start, work is held back for at most this long while agents that
   // held leases have not reported.
   absl::Duration restart_window = absl::Seconds(90);

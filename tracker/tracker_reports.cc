@@ -77,9 +77,10 @@ void TrackerCore::CheckPresence(SteadyTime now) {
         agent.presence = presence;
       }
     }
+    const bool holds = !leases_.OfAgent(id).empty();
+    agent.loop.Judge(holds, now, options_.stuck);
     // Also ends cool-downs and notices a stuck loop.
     Reindex(agent);
-    const bool holds = !leases_.OfAgent(id).empty();
     if (holds) agent.last_leased = now;
     if (agent.holds_stored && !holds && !unreported_holders_.contains(id) &&
         now - agent.last_leased >= options_.lease) {
@@ -152,7 +153,7 @@ void TrackerCore::RefreshState(Device& device, const Agent& agent) {
   if (agent.presence == v1::PRESENCE_LOST) {
     state = "lost";
   } else if (agent.presence != v1::PRESENCE_ONLINE ||
-             agent.loop.Stuck(clock_.Steady(), options_.stuck)) {
+             agent.loop.stuck()) {
     state = "suspect";
   } else if (absl::StartsWith(device.info.health(), "draining")) {
     state = "draining";
@@ -277,7 +278,7 @@ std::string TrackerCore::WhyWaiting(const MatchKey& key) const {
     board.key = device.key;
     board.presence = agent.presence;
     board.silent = now - agent.last_seen;
-    board.stuck = agent.loop.Stuck(now, options_.stuck);
+    board.stuck = agent.loop.stuck();
     board.credit = device.info.credit();
     board.load = leases_.Load(agent.id, id);
     board.health = device.info.health();

@@ -25,6 +25,15 @@ class LeaseTest : public CoreTest {
     return OneAssigned(board_);
   }
 
+  // Heartbeats with an unchanged counter.
+  void BeatFor(absl::Duration d, int64_t work_ticks,
+               const std::vector<std::string>& held = {}) {
+    for (; d > absl::ZeroDuration(); d -= absl::Seconds(10)) {
+      Wait(absl::Seconds(10));
+      Beat(board_, held, work_ticks);
+    }
+  }
+
   StreamId server_;
   SessionId board_;
 };
@@ -207,16 +216,53 @@ TEST_F(LeaseTest, AStalledTrackerMovesItsDeadlinesInsteadOfBlamingAgents) {
 
 TEST_F(LeaseTest, AStuckWorkLoopBehindALiveTimerLosesItsLease) {
   const v1::Assignment assignment = Start();
-  Beat(board_, {assignment.assignment_id()}, /*work_ticks=*/5);
-  for (int i = 0; i < 20; ++i) {
-    Wait(absl::Seconds(10));
-    Beat(board_, {assignment.assignment_id()}, /*work_ticks=*/5);
-  }
+  BeatFor(absl::Minutes(12), /*work_ticks=*/5, {assignment.assignment_id()});
   EXPECT_THAT(Cancelled(board_), ElementsAre(assignment.assignment_id()));
   EXPECT_THAT(Assigned(board_), IsEmpty()) << "a stuck board gets no work";
   EXPECT_THAT(WaitReason(server_), testing::HasSubstr("stuck"));
   Beat(board_, {}, /*work_ticks=*/6);
   EXPECT_EQ(OneAssigned(board_).attempt(), 2);
+}
+
+TEST_F(LeaseTest, ABoardThatWasIdleForLongIsNotStuckAndGetsTheNextJob) {
+  const v1::Assignment assignment = Start();
+  Beat(board_, {assignment.assignment_id()}, /*work_ticks=*/5);
+  Finish(board_, assignment);
+  Commit(server_, Results(server_));
+  BeatFor(absl::Minutes(3), /*work_ticks=*/5);
+  EXPECT_EQ(Status("d1").state(), "idle");
+  BeatFor(absl::Hours(1), /*work_ticks=*/5);
+  EXPECT_EQ(Status("d1").state(), "idle");
+  Submit(server_, {MakeWork(8, 0)});
+  const v1::Assignment next = OneAssigned(board_);
+  EXPECT_EQ(next.assignment_id(), "log1/8/0/0");
+  // The counter's age before the dispatch does not count against it.
+  Accept(board_, next);
+  BeatFor(absl::Minutes(1), /*work_ticks=*/5, {next.assignment_id()});
+  EXPECT_THAT(LastBeatAck(board_).renewed(),
+              ElementsAre(next.assignment_id()));
+  EXPECT_EQ(Status("d1").state(), "busy");
+}
+
+TEST_F(LeaseTest, AStepOfFiveMinutesIsNotAStuckWorkLoop) {
+  const v1::Assignment assignment = Start();
+  Beat(board_, {assignment.assignment_id()}, /*work_ticks=*/5);
+  BeatFor(absl::Minutes(5), /*work_ticks=*/5, {assignment.assignment_id()});
+  EXPECT_THAT(LastBeatAck(board_).renewed(),
+              ElementsAre(assignment.assignment_id()));
+  EXPECT_THAT(Cancelled(board_), IsEmpty());
+}
+
+TEST_F(LeaseTest, ABoardThatWasStuckIsTriedAgainAfterARest) {
+  const v1::Assignment assignment = Start();
+  BeatFor(absl::Minutes(12), /*work_ticks=*/5, {assignment.assignment_id()});
+  EXPECT_EQ(Status("d1").state(), "suspect");
+  EXPECT_THAT(Assigned(board_), IsEmpty());
+  // Its killed trial moves no counter, so only new work can show it well.
+  BeatFor(absl::Minutes(10), /*work_ticks=*/5);
+  const auto again = Assigned(board_);  // repeatedly, since not accepted
+  ASSERT_FALSE(again.empty());
+  EXPECT_EQ(again[0].attempt(), 2);
 }
 
 TEST_F(LeaseTest, ALastResultWithTrialsMissingQueuesTheRestAsANewAttempt) {
