@@ -71,6 +71,13 @@ std::string WhyUnfitTrial(const v1::TrialSpec& trial, const v1::Hello& hello,
                         " is for ", trial.device_class(), ", ",
                         device.device_id(), " is ", device.device_class());
   }
+  // Boards of one class may differ in features all the same; code for those
+  // that this one has not would crash, and its time would be another's.
+  if (trial.target() != device.target()) {
+    return absl::StrCat("target differs: trial ", trial.trial_id(), " is for ",
+                        trial.target(), ", ", device.device_id(), " is ",
+                        device.target());
+  }
   return "";
 }
 

@@ -26,6 +26,7 @@ inline v1::Hello TestHello() {
   v1::DeviceInfo& device = *hello.add_devices();
   device.set_device_id("board");
   device.set_device_class("zen-2c");
+  device.set_target("cpu,mcpu=znver4");
   device.set_credit(3);
   return hello;
 }
@@ -44,6 +45,7 @@ inline v1::Assignment TestAssignment(const std::string& id, int64_t epoch = 1,
     trial.set_trial_id(absl::StrCat(id, "/", i));
     trial.set_workload("matmul(m=4,n=4,k=4)");
     trial.set_device_class("zen-2c");
+    trial.set_target("cpu,mcpu=znver4");
     trial.set_compiler_version("c1");
     trial.mutable_schedule()->set_space("cpu");
     trial.mutable_schedule()->set_space_version(3);

@@ -115,6 +115,10 @@ TEST_F(AgentLoopTest, RefusesWhatDoesNotFitAndSaysWhy) {
        [](v1::Assignment& a) {
          a.mutable_trials(0)->set_device_class("neon-4c");
        }},
+      {"target differs",
+       [](v1::Assignment& a) {
+         a.mutable_trials(0)->set_target("cpu,mcpu=znver5");
+       }},
       {"malformed: no trials", [](v1::Assignment& a) { a.clear_trials(); }},
       {"malformed: no assignment_id",
        [](v1::Assignment& a) { a.clear_assignment_id(); }},
