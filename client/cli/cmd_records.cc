@@ -42,17 +42,24 @@ int Run(const Flags& flags) {
   v1::ListRecordsRequest request;
   request.set_workload(workload->text);
   request.set_device_class(flags.device_class);
-  // Filters that were not given do not filter.
-  const bool any_policy = flags.command->count("--threads") == 0 &&
-                          flags.command->count("--cache") == 0;
-  request.set_any_policy(any_policy);
-  if (!any_policy) *request.mutable_policy() = flags.policy.ToProto();
+  // A flag that was not given does not filter; the server filters by the whole
+  // policy or not at all.
+  const bool by_threads = flags.command->count("--threads") > 0;
+  const bool by_cache = flags.command->count("--cache") > 0;
+  const v1::Policy policy = flags.policy.ToProto();
+  request.set_any_policy(!(by_threads && by_cache));
+  *request.mutable_policy() = policy;
+  const auto wanted = [&](const v1::Policy& of) {
+    return (!by_threads || of.threads() == policy.threads()) &&
+           (!by_cache || of.cache() == policy.cache());
+  };
 
   Json documents = Json::array();
   std::vector<std::vector<std::string>> rows = {
       {"TRIAL", "KIND", "TIME", "DEVICE", "SCHEDULE", "OUTCOME"}};
   const absl::Status status =
       (*client)->ListRecords(request, [&](const v1::Record& record) {
+        if (!wanted(record.result().spec().policy())) return;
         if (flags.json) {
           documents.push_back(RecordDocument(record));
         } else {
@@ -65,8 +72,8 @@ int Run(const Flags& flags) {
         {{"workload", workload->text},
          {"workload_key", workload->key},
          {"device_class", TextOrNull(flags.device_class)},
-         {"threads", any_policy ? Json(nullptr) : Json(flags.policy.threads)},
-         {"cache", any_policy ? Json(nullptr) : Json(flags.policy.cache)},
+         {"threads", by_threads ? Json(flags.policy.threads) : Json(nullptr)},
+         {"cache", by_cache ? Json(flags.policy.cache) : Json(nullptr)},
          {"records", documents}});
   } else if (rows.size() == 1) {
     std::cout << "No records of " << workload->text << ".\n";

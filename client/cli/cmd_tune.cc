@@ -132,7 +132,13 @@ int Run(const Flags& flags) {
   auto client = ConnectServer(flags.server.server);
   if (!client.ok()) return Fail(client.status());
   StopRequested();
-  auto job = (*client)->SubmitJob(Request(flags, workload->text));
+  const v1::SubmitJobRequest request = Request(flags, workload->text);
+  auto job = (*client)->SubmitJob(request);
+  if (absl::IsDeadlineExceeded(job.status()) ||
+      absl::IsUnavailable(job.status())) {
+    // The answer may have been lost on its way: the same id is the same job.
+    job = (*client)->SubmitJob(request);
+  }
   if (!job.ok()) return Fail(job.status());
   if (flags.detach) {
     if (flags.json) {

@@ -136,11 +136,6 @@ ConfirmVerdict Judge(const Confirmation& confirmation) {
     if (const auto comparison = Compare(base, *verdict.winner)) {
       verdict.speedup = comparison->ratio;
     }
-  } else if (leader != nullptr) {
-    if (const auto comparison = Compare(base, *leader)) {
-      verdict.speedup = {1, std::min(1.0, comparison->ratio.low),
-                         std::max(1.0, comparison->ratio.high)};
-    }
   }
   return verdict;
 }

@@ -61,9 +61,9 @@ struct ConfirmVerdict {
 // A finalist replaces the incumbent (where there is none: the default) only
 // when the lower 95 % bound of its speed-up over that, and over the default, is
 // above 1 + max(1 %, twice the noise floor). An incumbent that is slower than
-// the default now yields to it. When the default stands, the speed-up is 1 and
-// its interval that of the best finalist, widened to contain 1: how much better
-// or worse the search's best may be. REQUIRES: the default's result is ok.
+// the default now yields to it. When the default stands, the speed-up is exactly
+// 1; `reason` says how the best finalist compared. REQUIRES: the default's result
+// is ok.
 ConfirmVerdict Judge(const Confirmation& confirmation);
 
 }  // namespace regatta
