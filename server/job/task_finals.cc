@@ -176,10 +176,30 @@ absl::Status TaskRunner::AdvanceConfirm(TaskPort& port, TaskPlan* plan) {
     round_results_.clear();
     return StartConfirmation(port, plan);
   }
-  return FinishConfirmation(port);
+  return FinishConfirmation(port, plan);
 }
 
-absl::Status TaskRunner::FinishConfirmation(TaskPort& port) {
+// The log refuses the winner: another job found it wrong meanwhile, or this one
+// was not to look at the log. It goes on without it.
+absl::Status TaskRunner::DropWinner(const std::string& schedule,
+                                    const absl::Status& why, TaskPort& port,
+                                    TaskPlan* plan) {
+  if (schedule == default_text_) {
+    Pause(absl::StrCat("the default schedule cannot be published: ",
+                       why.message()));
+    return absl::OkStatus();
+  }
+  results_.Disprove(schedule);
+  std::erase(checkpoint_.finalists, schedule);
+  if (checkpoint_.finalists.empty()) {
+    checkpoint_.finalists = FastestSchedules(results_, kFinalists);
+  }
+  checkpoint_.round.reset();
+  round_results_.clear();
+  return StartConfirmation(port, plan);
+}
+
+absl::Status TaskRunner::FinishConfirmation(TaskPort& port, TaskPlan* plan) {
   Confirmation confirmation;
   for (const RoundCheckpoint::Entry& entry : checkpoint_.round->entries) {
     const v1::TrialResult* result = RoundResult(entry);
@@ -198,7 +218,12 @@ absl::Status TaskRunner::FinishConfirmation(TaskPort& port) {
   confirmation.noise_floor =
       port.NoiseFloor(confirmation.default_result->device_id());
   const ConfirmVerdict verdict = Judge(confirmation);
-  RETURN_IF_ERROR(PublishVerdict(verdict, port));
+  const absl::Status published = PublishVerdict(verdict, port);
+  if (published.code() == absl::StatusCode::kFailedPrecondition) {
+    return DropWinner(verdict.winner->spec().schedule().text(), published, port,
+                      plan);
+  }
+  RETURN_IF_ERROR(published);
   v1::TaskStatus found;
   found.set_best_ns(verdict.winner->time_ns());
   found.set_default_ns(static_cast<int64_t>(verdict.default_ns));

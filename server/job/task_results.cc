@@ -96,6 +96,12 @@ void TaskResults::UpdateBest(const Entry& changed) {
   }
 }
 
+void TaskResults::Disprove(const std::string& schedule) {
+  Entry& entry = *schedules_.try_emplace(schedule).first;
+  entry.second.failed = true;
+  UpdateBest(entry);
+}
+
 void TaskResults::AddFromLog(const v1::TrialResult& result) {
   Learn(result, /*from_log=*/true);
 }

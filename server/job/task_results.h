@@ -53,6 +53,9 @@ class TaskResults {
   void Add(const v1::TrialResult& result, const std::optional<Passage>& passage,
            bool wanted);
 
+  // Another job's record shows that the schedule is wrong.
+  void Disprove(const std::string& schedule);
+
   const std::map<std::string, ScheduleFacts>& schedules() const {
     return schedules_;
   }

@@ -42,6 +42,7 @@ class TaskPort {
   // First of `count` fresh ordinals (see TuningLog).
   virtual absl::StatusOr<int64_t> ReserveOrdinals(int task, int64_t count) = 0;
   virtual absl::StatusOr<std::optional<BestKnown>> Best(const BestKey& key) = 0;
+  // FailedPrecondition: the winner was found wrong elsewhere.
   virtual absl::Status Publish(const Publication& publication) = 0;
   // Of a device, as a fraction; 0: unknown.
   virtual double NoiseFloor(const std::string& device_id) = 0;
@@ -131,7 +132,9 @@ class TaskRunner {
   absl::Status AdvanceRace(TaskPort& port, TaskPlan* plan);
   absl::Status AdvanceConfirm(TaskPort& port, TaskPlan* plan);
   absl::Status StartConfirmation(TaskPort& port, TaskPlan* plan);
-  absl::Status FinishConfirmation(TaskPort& port);
+  absl::Status FinishConfirmation(TaskPort& port, TaskPlan* plan);
+  absl::Status DropWinner(const std::string& schedule, const absl::Status& why,
+                          TaskPort& port, TaskPlan* plan);
   absl::Status PublishVerdict(const ConfirmVerdict& verdict, TaskPort& port);
   void Finish(const std::string& reason);
   // Starts a race or confirmation of these schedules. REQUIRES: EnsureOrdinals.

@@ -26,8 +26,7 @@ class Answerer {
     if (question_.device_class.empty()) return AnswerForTarget();
     ASSIGN_OR_RETURN(const auto best, context_.log->Best(Key()));
     if (best) {
-      ASSIGN_OR_RETURN(auto own, FromOwnRow(*best));
-      if (own) return *std::move(own);
+      if (auto answer = FromOwnRow(*best)) return *std::move(answer);
     }
     ASSIGN_OR_RETURN(auto shape, FromOtherShape());
     if (shape) return *std::move(shape);
@@ -152,46 +151,12 @@ class Answerer {
     return "";
   }
 
-  // How the row's schedule failed in another trial of its key, perhaps on other
-  // inputs. Confirmed rows need no look: a confirmation verifies on two sets
-  // and a later failure publishes another answer. Empty: it never failed.
-  absl::StatusOr<std::string> FailedElsewhere(const BestKnown& row) const {
-    std::string failure;
-    if (row.confirmed) return failure;
-    RecordFilter filter;
-    filter.workload_key = row.key.workload_key;
-    filter.device_class = row.key.device_class;
-    filter.threads = row.key.threads;
-    filter.cache = row.key.cache;
-    const std::string& text = row.record.result.spec().schedule().text();
-    RETURN_IF_ERROR(
-        context_.log->ForEachRecord(filter, [&](const StoredRecord& record) {
-          const v1::TrialResult& result = record.result;
-          if (result.spec().schedule().text() == text &&
-              IsCandidateOutcome(result.outcome()) &&
-              result.outcome() != v1::OUTCOME_OK &&
-              result.outcome() != v1::OUTCOME_DUPLICATE_BINARY) {
-            failure = OutcomeName(result.outcome());
-          }
-          return failure.empty();
-        }));
-    return failure;
-  }
-
-  absl::StatusOr<std::optional<v1::BestAnswer>> FromOwnRow(
-      const BestKnown& best) {
+  std::optional<v1::BestAnswer> FromOwnRow(const BestKnown& best) {
     const v1::TrialResult& result = best.record.result;
     std::string field;
     if (const auto wrong = Unusable(result.spec().schedule(), &field)) {
       Miss(*wrong, field);
-      return std::optional<v1::BestAnswer>();
-    }
-    ASSIGN_OR_RETURN(const std::string failure, FailedElsewhere(best));
-    if (!failure.empty()) {
-      Miss(absl::StrCat("the fastest recorded schedule was ", failure,
-                        " in another trial"),
-           "schedule");
-      return std::optional<v1::BestAnswer>();
+      return std::nullopt;
     }
     std::string words;
     field = Difference(result, &words);
@@ -201,7 +166,7 @@ class Answerer {
     answer.set_reason(field.empty()
                           ? Confirmed(best)
                           : absl::StrCat(words, "; ", Confirmed(best)));
-    return std::optional<v1::BestAnswer>(std::move(answer));
+    return answer;
   }
 
   // The schedule of a row of another key, carried over to this space.

@@ -132,6 +132,41 @@ TEST(JobLog, AScheduleThatWasWrongOnceIsNeverUsedAgain) {
   world.CheckInvariants(second);
 }
 
+TEST(JobLog, AFreshJobDoesNotPublishWhatAnotherFoundWrong) {
+  ServerWorld* at = nullptr;
+  bool wrong = true;
+  SimulatedFleet::Options options;
+  options.noise = 0;
+  options.measure = [&](const v1::TrialSpec& spec) {
+    Measurement measured{.time_ns = at->landscapes().TimeNs(spec)};
+    if (wrong && spec.kind() == v1::TRIAL_KIND_CONFIRM &&
+        measured.time_ns < 1'400'000) {
+      measured.outcome = v1::OUTCOME_WRONG_RESULT;
+    }
+    return measured;
+  };
+  ServerWorld world(options);
+  at = &world;
+  const int64_t first = world.Submit(world.Request(kMatmul, 60));
+  ASSERT_TRUE(world.RunToEnd(first));
+  ASSERT_GT(world.Job(first).tasks(0).outcomes().count("wrong_result"), 0u);
+  wrong = false;
+  v1::SubmitJobRequest request = world.Request(kMatmul, 60);
+  request.set_fresh(true);  // the same seed: it finds the same winners
+  const int64_t second = world.Submit(request);
+  ASSERT_TRUE(world.RunToEnd(second));
+  EXPECT_EQ(world.Job(second).state(), v1::JOB_STATE_DONE)
+      << world.Job(second).reason();
+  std::set<std::string> bad;
+  for (const StoredRecord& record : world.Records(kMatmul)) {
+    if (record.result.outcome() == v1::OUTCOME_WRONG_RESULT) {
+      bad.insert(record.result.spec().schedule().text());
+    }
+  }
+  EXPECT_EQ(bad.count(world.Job(second).tasks(0).schedule()), 0u);
+  world.CheckInvariants(second);
+}
+
 // Gives the server one result and returns the verdict on it.
 v1::TrialAck Verdict(ServerWorld& world, const v1::TrialResult& result) {
   const size_t before = world.fleet().acks().size();

@@ -273,7 +273,6 @@ TEST_F(Best, AScheduleThatWasWrongInAnotherTrialIsNoAnswer) {
   const v1::BestAnswer answer = Ask(Request(kMatmul));
   EXPECT_EQ(answer.grade(), "default");
   EXPECT_NE(answer.schedule().text(), schedule);
-  EXPECT_THAT(answer.reason(), HasSubstr("wrong_result"));
 }
 
 TEST_F(Best, RefusesWhatMakesNoSense) {
