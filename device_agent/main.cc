@@ -215,7 +215,8 @@ absl::Status Serve(AgentFlags flags) {
     part();
     return absl::OkStatus();
   };
-  probe_options.on_change = [&runtime](v1::DeviceInfo now) {
+  probe_options.on_change = [&runtime, &runner](v1::DeviceInfo now) {
+    runner->UpdateDevice(now);
     runtime.SetDevices({std::move(now)});
   };
   auto probe = std::make_unique<BackgroundProbe>(std::move(probe_options));

@@ -43,6 +43,8 @@ class DeviceExecutor {
   void Add(std::shared_ptr<Batch> batch);
   // The batch is stopped already; forgets it.
   void Remove(const std::shared_ptr<Batch>& batch);
+  // See TrialRunner::UpdateDevice.
+  void Update(const v1::DeviceInfo& device) { timer_.SetProbed(device); }
 
  private:
   // A trial of a batch.

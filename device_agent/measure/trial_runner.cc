@@ -89,6 +89,12 @@ class LocalTrialRunner : public TrialRunner {
     executor->Remove(batch);
   }
 
+  void UpdateDevice(const v1::DeviceInfo& device) override {
+    const auto known = devices_.find(device.device_id());
+    CHECK(known != devices_.end()) << "unknown device " << device.device_id();
+    known->second->Update(device);
+  }
+
   int64_t WorkTicks() const override { return ticks_.load(); }
 
  private:

@@ -36,6 +36,11 @@ class TrialRunner {
   // Drops the assignment: what has not started never does, what runs is killed.
   // No result of it is handed back after Stop returns. Unknown ids are ignored.
   virtual void Stop(const std::string& assignment_id) = 0;
+  // What is known of a device by now: peak and cache sizes, once it was probed,
+  // judge and flush for whatever is timed from here on. The id says which; its
+  // class, target and cores stay those it was created with. REQUIRES: the
+  // device is one of the runner's.
+  virtual void UpdateDevice(const v1::DeviceInfo& device) = 0;
   // Grows whenever a worker thread makes progress; a stuck runner shows.
   virtual int64_t WorkTicks() const = 0;
 };

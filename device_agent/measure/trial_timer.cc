@@ -68,7 +68,14 @@ TrialTimer::TrialTimer(TrialTimerOptions options, CorePlan plan,
       cores_(cores),
       clock_(clock),
       lock_(options_.timing_lock_path),
-      sensors_(SensorContext{"", plan_.cpus}) {}
+      sensors_(SensorContext{"", plan_.cpus}) {
+  SetProbed(options_.device);
+}
+
+void TrialTimer::SetProbed(const v1::DeviceInfo& device) {
+  last_cache_bytes_ = device.l3_bytes();
+  peak_flops_per_s_ = device.peak_flops_per_s();
+}
 
 absl::StatusOr<TrialTimer::Slot> TrialTimer::TakeSlot(
     int threads, const RunControl& control) {
@@ -91,9 +98,8 @@ absl::StatusOr<std::unique_ptr<RunClient>> TrialTimer::StartWorker(
   request.set_incumbent_ns(spec.incumbent_ns());
   request.set_interleave(interleave);
   if (spec.policy().cache() == v1::CACHE_STATE_COLD) {
-    const int64_t last_cache = options_.device.l3_bytes() > 0
-                                   ? options_.device.l3_bytes()
-                                   : kDefaultLastCacheBytes;
+    const int64_t probed = last_cache_bytes_;
+    const int64_t last_cache = probed > 0 ? probed : kDefaultLastCacheBytes;
     request.set_evict_bytes(std::min(2 * last_cache, kMaxEvictBytes));
   }
   RunWorkerOptions options = options_.run_worker;
@@ -262,7 +268,7 @@ void TrialTimer::JudgeTimes(const ReadyTrial& trial) {
   const double time_ns = Median(per_call);
   result.set_time_ns(std::max<int64_t>(1, static_cast<int64_t>(time_ns + 0.5)));
   const v1::BuiltModule& code = trial.built->code->info;
-  const double peak = options_.device.peak_flops_per_s() * Threads(*trial.spec);
+  const double peak = peak_flops_per_s_ * Threads(*trial.spec);
   if (code.all_f32() && peak > 0 &&
       code.flops() / (time_ns * 1e-9) > kPlausible * peak) {
     return Settle(v1::OUTCOME_IMPLAUSIBLE,

@@ -1,10 +1,11 @@
 // The timing half of trials: run workers on the device's timing cores, one
 // after the other or interleaved, and results from what they say.
 //
-// One per device; not thread-safe: used by its timing thread.
+// One per device; not thread-safe but for SetProbed: used by its timing thread.
 #ifndef REGATTA_DEVICE_AGENT_MEASURE_TRIAL_TIMER_H_
 #define REGATTA_DEVICE_AGENT_MEASURE_TRIAL_TIMER_H_
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -71,6 +72,10 @@ class TrialTimer {
   void TimeInterleaved(const std::vector<ReadyTrial>& trials,
                        RunControl& control);
 
+  // What probing found out of the device. From any thread; what is timed from
+  // then on goes by it.
+  void SetProbed(const v1::DeviceInfo& device);
+
   // Sensors that this device has not, with reasons.
   const std::vector<std::string>& absent_sensors() const {
     return sensors_.absent();
@@ -104,6 +109,9 @@ class TrialTimer {
   CoreLocks* const cores_;
   const Clock* const clock_;
   const TimingLock lock_;
+  // 0 while unknown.
+  std::atomic<int64_t> last_cache_bytes_ = 0;
+  std::atomic<double> peak_flops_per_s_ = 0;
   SensorSet sensors_;
   DuplicateIndex duplicates_;
 };

@@ -128,6 +128,18 @@ TEST_F(RunnerTest, FasterThanTheMachineCanBeIsImplausible) {
   EXPECT_NE(result.detail().find("peak"), std::string::npos);
 }
 
+TEST_F(RunnerTest, WhatProbingFoundOutCountsFromThenOn) {
+  StartRunner();
+  v1::DeviceInfo device;
+  device.set_device_id("here");
+  device.set_peak_flops_per_s(1e3);
+  EXPECT_EQ(RunOne(Trial(kMatmul, 1)).outcome(), v1::OUTCOME_OK);
+  runner_->UpdateDevice(device);
+  v1::TrialSpec again = Trial(kMatmul, 2);
+  again.set_kind(v1::TRIAL_KIND_RACE);
+  EXPECT_EQ(RunOne(again).outcome(), v1::OUTCOME_IMPLAUSIBLE);
+}
+
 TEST_F(RunnerTest, InterleavedTrialsHaveBlocksOfTheSameRounds) {
   StartRunner();
   std::vector<v1::TrialSpec> trials;

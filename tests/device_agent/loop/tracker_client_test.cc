@@ -120,6 +120,7 @@ class FakeRunner : public TrialRunner {
     std::lock_guard lock(mutex_);
     stopped_.push_back(assignment_id);
   }
+  void UpdateDevice(const v1::DeviceInfo& /*device*/) override {}
   int64_t WorkTicks() const override { return 1; }
 
   bool finishes_ = true;
