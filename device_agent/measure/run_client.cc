@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "device_agent/measure/build_client.h"
 
@@ -36,16 +37,22 @@ absl::StatusOr<std::unique_ptr<RunClient>> RunClient::Start(
 }
 
 std::optional<v1::RunResponse> RunClient::Wait(
-    v1::RunResponse::ResponseCase wanted) {
+    v1::RunResponse::ResponseCase wanted, int64_t limit_ms) {
   if (ending_.has_value()) return std::nullopt;
+  const int64_t wait_ms =
+      limit_ms > 0 ? limit_ms : options_.wall_limit_ms + kBackstopMs;
   absl::StatusOr<v1::RunResponse> response =
       worker_->channel().ReceiveMessage<v1::RunResponse>(
-          nullptr, static_cast<int>(options_.wall_limit_ms + kBackstopMs));
+          nullptr, static_cast<int>(wait_ms));
   if (response.ok() && response->response_case() == wanted) {
     return *std::move(response);
   }
   if (response.ok() && response->has_failure()) {
     ending_ = {response->failure().outcome(), response->failure().detail()};
+  } else if (limit_ms > 0 && absl::IsDeadlineExceeded(response.status())) {
+    worker_->Kill();
+    ending_ = {v1::OUTCOME_TIMED_OUT, absl::StrFormat("killed after %.1f s %s",
+                                                      limit_ms / 1e3, stage_)};
   } else if (response.ok() || !absl::IsOutOfRange(response.status())) {
     // Its memory may be the candidate's work by now.
     worker_->Kill();
@@ -67,32 +74,32 @@ void RunClient::Judge() {
                          std::string(exited.status().message())};
 }
 
-std::optional<v1::Verified> RunClient::WaitVerified() {
-  auto response = Wait(v1::RunResponse::kVerified);
+std::optional<v1::Verified> RunClient::WaitVerified(int64_t limit_ms) {
+  auto response = Wait(v1::RunResponse::kVerified, limit_ms);
   if (!response.has_value()) return std::nullopt;
   stage_ = "while being timed";
   return response->verified();
 }
 
-std::optional<v1::Timed> RunClient::WaitTimed() {
-  auto response = Wait(v1::RunResponse::kTimed);
+std::optional<v1::Timed> RunClient::WaitTimed(int64_t limit_ms) {
+  auto response = Wait(v1::RunResponse::kTimed, limit_ms);
   if (!response.has_value()) return std::nullopt;
   return response->timed();
 }
 
-std::optional<v1::Block> RunClient::TimeBlock() {
+std::optional<v1::Block> RunClient::TimeBlock(int64_t limit_ms) {
   // A worker that is gone shows in the wait.
   worker_->channel().Send(v1::TimeBlock()).IgnoreError();
-  auto response = Wait(v1::RunResponse::kBlock);
+  auto response = Wait(v1::RunResponse::kBlock, limit_ms);
   if (!response.has_value()) return std::nullopt;
   return response->block();
 }
 
-std::optional<v1::Timed> RunClient::FinishInterleaved() {
+std::optional<v1::Timed> RunClient::FinishInterleaved(int64_t limit_ms) {
   v1::TimeBlock last;
   last.set_finish(true);
   worker_->channel().Send(last).IgnoreError();
-  return WaitTimed();
+  return WaitTimed(limit_ms);
 }
 
 void RunClient::End() {

@@ -35,11 +35,12 @@ class RunClient {
       const v1::RunRequest& request, int module, int reference);
 
   // The next answer; absent when the trial is over, with the reason in
-  // ending().
-  std::optional<v1::Verified> WaitVerified();
-  std::optional<v1::Timed> WaitTimed();
-  std::optional<v1::Block> TimeBlock();
-  std::optional<v1::Timed> FinishInterleaved();
+  // ending(). A worker that has not answered after `limit_ms` is killed; 0:
+  // only its wall limit counts.
+  std::optional<v1::Verified> WaitVerified(int64_t limit_ms = 0);
+  std::optional<v1::Timed> WaitTimed(int64_t limit_ms = 0);
+  std::optional<v1::Block> TimeBlock(int64_t limit_ms);
+  std::optional<v1::Timed> FinishInterleaved(int64_t limit_ms);
 
   // Waits until the worker and all that it started are gone. A worker that has
   // answered everything ends by itself. Sets ending() when something is left or
@@ -56,7 +57,8 @@ class RunClient {
       : options_(std::move(options)), worker_(std::move(worker)) {}
 
   // The next answer if it is of `wanted`; otherwise judges.
-  std::optional<v1::RunResponse> Wait(v1::RunResponse::ResponseCase wanted);
+  std::optional<v1::RunResponse> Wait(v1::RunResponse::ResponseCase wanted,
+                                      int64_t limit_ms);
   // The worker is gone or talks nonsense: find out why.
   void Judge();
 

@@ -24,7 +24,10 @@ constexpr int64_t kSingleCalls = 8;
 constexpr int64_t kSlack = 10;
 // A default has no incumbent; it runs at least at this speed.
 constexpr double kSlowestFlops = 2e8;
+// Of all interleaved workers together, beside what their trials may take.
 constexpr int64_t kInterleaveLimitMs = 120'000;
+// A block longer than this many first blocks has hung.
+constexpr int64_t kHungBlock = 20;
 constexpr double kPlausible = 1.5;
 constexpr int64_t kDefaultLastCacheBytes = 32 << 20;
 constexpr int64_t kMaxEvictBytes = int64_t{512} << 20;
@@ -118,6 +121,10 @@ int64_t TrialTimer::ScreeningLimitMs(const ReadyTrial& trial) const {
         kFixedMs + kSlack * kSingleCalls * incumbent_ns / 1'000'000,
         kShortestLimitMs, kLongestLimitMs);
   }
+  return LongestLimitMs(trial);
+}
+
+int64_t TrialTimer::LongestLimitMs(const ReadyTrial& trial) const {
   const double flops = trial.built->code->info.flops();
   return std::clamp(
       options_.run_limit_ms +
@@ -176,13 +183,18 @@ void TrialTimer::TimeInterleaved(const std::vector<ReadyTrial>& all,
     }
     return;
   }
+  // Each waits for the others; what one may take by itself is bounded by how
+  // long its answers are waited for.
+  int64_t wall_limit_ms = kInterleaveLimitMs;
+  for (const ReadyTrial& trial : trials) {
+    wall_limit_ms += (kFewestRounds + 2) * LongestLimitMs(trial);
+  }
   sensors_.Before();
   std::vector<ReadyTrial> running;
   std::vector<std::unique_ptr<RunClient>> workers;
   for (const ReadyTrial& trial : trials) {
     absl::StatusOr<std::unique_ptr<RunClient>> started =
-        StartWorker(trial, *slot, /*interleave=*/true,
-                    ScreeningLimitMs(trial) + kInterleaveLimitMs);
+        StartWorker(trial, *slot, /*interleave=*/true, wall_limit_ms);
     if (!started.ok()) {
       SettleError(started.status(), trial.result);
       continue;
@@ -190,7 +202,8 @@ void TrialTimer::TimeInterleaved(const std::vector<ReadyTrial>& all,
     running.push_back(trial);
     workers.push_back(*std::move(started));
     control.Register(workers.back().get());
-    if (const auto verified = workers.back()->WaitVerified()) {
+    if (const auto verified =
+            workers.back()->WaitVerified(LongestLimitMs(trial))) {
       NoteVerified(*verified, trial.result);
     }
     control.Tick();
@@ -198,7 +211,8 @@ void TrialTimer::TimeInterleaved(const std::vector<ReadyTrial>& all,
   RunRounds(running, workers, control);
   for (size_t i = 0; i < running.size(); ++i) {
     if (!workers[i]->ending().has_value()) {
-      if (const auto timed = workers[i]->FinishInterleaved()) {
+      if (const auto timed =
+              workers[i]->FinishInterleaved(LongestLimitMs(running[i]))) {
         NoteTimed(*timed, running[i].result);
       }
     }
@@ -212,6 +226,12 @@ void TrialTimer::TimeInterleaved(const std::vector<ReadyTrial>& all,
   }
 }
 
+bool TrialTimer::EnoughRounds(int rounds, absl::Duration spent) {
+  return rounds >= kMaxRounds ||
+         (rounds >= kMinRounds && spent >= kInterleaveTime) ||
+         (rounds >= kFewestRounds && spent >= kLongestInterleave);
+}
+
 void TrialTimer::RunRounds(const std::vector<ReadyTrial>& trials,
                            std::vector<std::unique_ptr<RunClient>>& workers,
                            RunControl& control) {
@@ -219,18 +239,29 @@ void TrialTimer::RunRounds(const std::vector<ReadyTrial>& trials,
   std::vector<size_t> order(trials.size());
   std::iota(order.begin(), order.end(), size_t{0});
   Random random(trials[0].spec->input_seed());
+  // How long a block of each is waited for; the first one warms up too.
+  std::vector<int64_t> limits_ms;
+  for (const ReadyTrial& trial : trials) {
+    limits_ms.push_back(LongestLimitMs(trial));
+  }
   const SteadyTime started = clock_->Steady();
-  for (int round = 0; round < kMaxRounds && !control.Stopped(); ++round) {
-    const absl::Duration spent = clock_->Steady() - started;
-    if (round >= kMinRounds && spent >= kInterleaveTime) break;
-    if (round >= kFewestRounds && spent >= kLongestInterleave) break;
+  for (int round = 0;
+       !control.Stopped() && !EnoughRounds(round, clock_->Steady() - started);
+       ++round) {
     for (size_t i = order.size(); i > 1; --i) {
       std::swap(order[i - 1], order[random.Below(i)]);
     }
     for (size_t i : order) {
-      if (const auto block = workers[i]->TimeBlock()) {
+      const SteadyTime asked = clock_->Steady();
+      if (const auto block = workers[i]->TimeBlock(limits_ms[i])) {
         *trials[i].result->add_blocks() = *block;
       }
+      if (round == 0) {
+        limits_ms[i] = std::max(
+            kShortestLimitMs,
+            kHungBlock * absl::ToInt64Milliseconds(clock_->Steady() - asked));
+      }
+      if (control.Stopped()) break;
     }
     control.Tick();
   }

@@ -58,17 +58,20 @@ class TrialTimer {
              const Clock* clock);
 
   // Interleaving: at least kMinRounds; more while kInterleaveTime lasts, up to
-  // kMaxRounds; for slow kernels fewer, at least kFewestRounds, once
-  // kLongestInterleave is spent.
-  static constexpr int kMinRounds = 10, kMaxRounds = 20, kFewestRounds = 3;
+  // kMaxRounds; for slow kernels fewer, once kLongestInterleave is spent, but
+  // always kFewestRounds: below that no comparison reaches 95 %, so that the
+  // whole run would be for nothing.
+  static constexpr int kMinRounds = 10, kMaxRounds = 20, kFewestRounds = 6;
   static constexpr absl::Duration kInterleaveTime = absl::Seconds(3);
   static constexpr absl::Duration kLongestInterleave = absl::Seconds(15);
+
+  static bool EnoughRounds(int rounds, absl::Duration spent);
 
   // REQUIRES, of both: no trial asks for more threads than the plan has CPUs.
   void TimeAlone(const ReadyTrial& trial, RunControl& control);
   // In rounds; in each, every trial that still lives times one block, in an
   // order drawn from the first trial's seed. Block i of every trial is of round
-  // i.
+  // i. One that takes far longer than its first block is killed, for itself.
   void TimeInterleaved(const std::vector<ReadyTrial>& trials,
                        RunControl& control);
 
@@ -102,6 +105,8 @@ class TrialTimer {
   void AddReadings(const std::vector<v1::SensorReading>& readings,
                    v1::TrialResult* result);
   int64_t ScreeningLimitMs(const ReadyTrial& trial) const;
+  // Of one that may be far slower than the incumbent, as a default may.
+  int64_t LongestLimitMs(const ReadyTrial& trial) const;
 
   const TrialTimerOptions options_;
   const CorePlan plan_;

@@ -72,7 +72,8 @@ TimedBlock BlockTimer::Time(int64_t block_ns) {
 }
 
 TimedBlock BlockTimer::TimeInterleaved() {
-  if (!Call()) return {};
+  const bool slow = call_ns_ >= static_cast<double>(kSlowCallNs);
+  if (!slow && !Call()) return {};
   return Time(kInterleavedBlockNs);
 }
 

@@ -6,7 +6,8 @@
 //  * A block is as many calls as take 1 ms, at least one; a block that turns
 //  out
 //    shorter is repeated with more calls. Interleaved blocks take 2 ms and
-//    begin with one untimed call, since another process had the caches.
+//    begin with one untimed call, since another process had the caches; not
+//    where a call takes 100 ms, beside which filling the caches is nothing.
 //  * Screening takes 5 blocks but no more than 50 ms: fewer for slow kernels,
 //  at
 //    least 3 where a call takes less than 100 ms and 1 where it takes more.

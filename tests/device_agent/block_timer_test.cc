@@ -114,6 +114,14 @@ TEST_F(BlockTimerTest, InterleavedBlocksTakeTwoMillisecondsAfterAnUntimedCall) {
   EXPECT_EQ(calls_, block.calls + 1);
 }
 
+TEST_F(BlockTimerTest, AnInterleavedBlockOfASlowKernelIsOneCall) {
+  BlockTimer timer = Timer(500'000'000);
+  timer.WarmUp();
+  EXPECT_EQ(calls_, 1);
+  EXPECT_EQ(timer.TimeInterleaved().calls, 1);
+  EXPECT_EQ(calls_, 2);
+}
+
 TEST_F(BlockTimerTest, ColdCallsAreEachEvictedForAndTheEvictionIsNotTimed) {
   BlockTimer timer = Timer(10'000, /*cold=*/true);
   timer.WarmUp();

@@ -10,6 +10,7 @@
 #include "device_agent/measure/duplicate_index.h"
 #include "device_agent/measure/reference_store.h"
 #include "device_agent/measure/timing_lock.h"
+#include "device_agent/measure/trial_timer.h"
 #include "device_agent/measure/worker_ending.h"
 #include "device_agent/run/exit_codes.h"
 #include "device_agent/spawner/cpu_list.h"
@@ -56,6 +57,17 @@ TEST(CorePlanTest, OneCoreDoesBothAndManyBuildOnFour) {
   EXPECT_EQ(CorePlan({3}).builders(), 1);
   EXPECT_EQ(CorePlan({3}).TimingCpus(1), (std::vector<int>{3}));
   EXPECT_EQ(CorePlan({0, 1, 2, 3, 4, 5, 6, 7}).builders(), 4);
+}
+
+// ---- rounds ----
+
+TEST(TrialTimerTest, SixRoundsAreTakenHoweverSlow) {
+  EXPECT_FALSE(TrialTimer::EnoughRounds(5, absl::Hours(1)));
+  EXPECT_TRUE(TrialTimer::EnoughRounds(6, absl::Seconds(15)));
+  EXPECT_FALSE(TrialTimer::EnoughRounds(9, absl::Seconds(14)));
+  EXPECT_TRUE(TrialTimer::EnoughRounds(10, absl::Seconds(3)));
+  EXPECT_FALSE(TrialTimer::EnoughRounds(19, absl::Seconds(1)));
+  EXPECT_TRUE(TrialTimer::EnoughRounds(20, absl::ZeroDuration()));
 }
 
 // ---- process trees ----

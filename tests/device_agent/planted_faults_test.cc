@@ -67,8 +67,7 @@ struct Case {
 };
 void PrintTo(const Case& test, std::ostream* out) { *out << test.fault.name; }
 
-class PlantedFaultTest : public RunnerTest,
-                         public ::testing::WithParamInterface<Case> {
+class FaultTest : public RunnerTest {
  protected:
   v1::TrialSpec Planted(const std::string& fault, int64_t ordinal) {
     v1::TrialSpec spec = Trial(kWorkload, ordinal);
@@ -83,6 +82,8 @@ class PlantedFaultTest : public RunnerTest,
     return options;
   }
 };
+class PlantedFaultTest : public FaultTest,
+                         public ::testing::WithParamInterface<Case> {};
 
 TEST_P(PlantedFaultTest, CostsItsOwnTrialOnly) {
   std::vector<std::string> without;
@@ -125,6 +126,30 @@ INSTANTIATE_TEST_SUITE_P(Faults, PlantedFaultTest, ::testing::ValuesIn(Cases()),
                            return info.param.fault.name +
                                   (info.param.poor ? "_with_rlimits_only" : "");
                          });
+
+TEST_F(FaultTest, OneThatHangsInAGroupCostsTheOthersNothing) {
+  StartRunner(Options());
+  std::vector<v1::TrialSpec> trials = {Trial(kWorkload, 1),
+                                       Planted("hang_later", 2),
+                                       Planted("hang", 3), Trial(kWorkload, 4)};
+  for (v1::TrialSpec& trial : trials) trial.set_kind(v1::TRIAL_KIND_RACE);
+  runner_->Start(Assign(trials, v1::ASSIGNMENT_MODE_INTERLEAVE));
+  const std::vector<ResultLog::Entry> entries = log_.Wait(4);
+  ASSERT_EQ(entries.size(), 4u);
+  for (const ResultLog::Entry& entry : entries) {
+    const v1::TrialResult& result = entry.result;
+    const int64_t ordinal = result.spec().ordinal();
+    if (ordinal == 1 || ordinal == 4) {
+      EXPECT_EQ(result.outcome(), v1::OUTCOME_OK) << result.detail();
+      EXPECT_GE(result.blocks_size(), 6);
+    } else {
+      EXPECT_EQ(result.outcome(), v1::OUTCOME_TIMED_OUT) << result.detail();
+      EXPECT_EQ(result.detail(), ordinal == 2
+                                     ? "killed after 2.0 s while being timed"
+                                     : "killed after 2.0 s in the first call");
+    }
+  }
+}
 
 class BuildFaultTest : public PlantedFaultTest {};
 
