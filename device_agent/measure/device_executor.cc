@@ -196,7 +196,7 @@ void DeviceExecutor::TimeLoop() {
       trial.result.mutable_phases()->set_wait_ns(
           absl::ToInt64Nanoseconds(waited));
       ready.push_back({&batch->assignment().trials(static_cast<int>(i)),
-                       &trial.built, &trial.result});
+                       &trial.built, &trial.result, batch->id()});
     }
     if (batch->interleaved()) {
       timer_.TimeInterleaved(ready, *batch);

@@ -4,8 +4,13 @@
 
 namespace regatta {
 
-DuplicateIndex::Trials& DuplicateIndex::TrialsOf(const v1::TrialSpec& spec) {
-  const Task task(spec.job_id(), spec.task());
+DuplicateIndex::Trials& DuplicateIndex::TrialsOf(
+    const std::string& assignment_id, const v1::TrialSpec& spec) {
+  const size_t slash = assignment_id.find('/');
+  const Task task(
+      slash == std::string::npos ? "" : assignment_id.substr(0, slash),
+      spec.job_id(), spec.task(), spec.policy().threads(),
+      spec.policy().cache());
   const auto found =
       std::find_if(tasks_.begin(), tasks_.end(),
                    [&](const auto& entry) { return entry.first == task; });
@@ -19,9 +24,10 @@ DuplicateIndex::Trials& DuplicateIndex::TrialsOf(const v1::TrialSpec& spec) {
 }
 
 std::optional<std::string> DuplicateIndex::EarlierTrial(
-    const v1::TrialSpec& spec, const std::string& binary_hash) {
+    const std::string& assignment_id, const v1::TrialSpec& spec,
+    const std::string& binary_hash) {
   if (spec.kind() != v1::TRIAL_KIND_CANDIDATE) return std::nullopt;
-  const Trials& trials = TrialsOf(spec);
+  const Trials& trials = TrialsOf(assignment_id, spec);
   const auto found = trials.find(binary_hash);
   if (found == trials.end() || found->second == spec.trial_id()) {
     return std::nullopt;
@@ -29,13 +35,14 @@ std::optional<std::string> DuplicateIndex::EarlierTrial(
   return found->second;
 }
 
-void DuplicateIndex::Remember(const v1::TrialSpec& spec,
+void DuplicateIndex::Remember(const std::string& assignment_id,
+                              const v1::TrialSpec& spec,
                               const std::string& binary_hash) {
   if (spec.kind() != v1::TRIAL_KIND_CANDIDATE &&
       spec.kind() != v1::TRIAL_KIND_DEFAULT) {
     return;
   }
-  TrialsOf(spec).emplace(binary_hash, spec.trial_id());
+  TrialsOf(assignment_id, spec).emplace(binary_hash, spec.trial_id());
 }
 
 }  // namespace regatta

@@ -134,8 +134,8 @@ int64_t TrialTimer::LongestLimitMs(const ReadyTrial& trial) const {
 
 bool TrialTimer::SettledBefore(const ReadyTrial& trial) {
   const v1::TrialSpec& spec = *trial.spec;
-  const std::optional<std::string> earlier =
-      duplicates_.EarlierTrial(spec, trial.built->code->info.binary_hash());
+  const std::optional<std::string> earlier = duplicates_.EarlierTrial(
+      trial.assignment_id, spec, trial.built->code->info.binary_hash());
   if (!earlier.has_value()) return false;
   Settle(v1::OUTCOME_DUPLICATE_BINARY,
          absl::StrCat("same code as trial ", *earlier), trial.result);
@@ -275,7 +275,8 @@ void TrialTimer::Conclude(const ReadyTrial& trial, RunClient& worker) {
     JudgeTimes(trial);
   }
   if (IsCandidateOutcome(trial.result->outcome())) {
-    duplicates_.Remember(*trial.spec, trial.built->code->info.binary_hash());
+    duplicates_.Remember(trial.assignment_id, *trial.spec,
+                         trial.built->code->info.binary_hash());
   }
 }
 

@@ -37,6 +37,7 @@ struct ReadyTrial {
   const v1::TrialSpec* spec;
   const Built* built;
   v1::TrialResult* result;  // outcome, detail, blocks, times, phases are set
+  std::string assignment_id;
 };
 
 // How the work can be stopped from outside while it runs.

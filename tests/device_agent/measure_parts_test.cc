@@ -162,16 +162,27 @@ TEST(DuplicateIndexTest, KnowsTheFirstTrialWithTheSameCodeOfTheSameTask) {
   DuplicateIndex index;
   v1::TrialSpec first = Candidate("first", 1, 0);
   first.set_kind(v1::TRIAL_KIND_DEFAULT);
-  EXPECT_EQ(index.EarlierTrial(first, "hash"), std::nullopt);
-  index.Remember(first, "hash");
-  EXPECT_EQ(index.EarlierTrial(Candidate("second", 1, 0), "hash"), "first");
-  index.Remember(Candidate("second", 1, 0), "hash");
-  EXPECT_EQ(index.EarlierTrial(Candidate("third", 1, 0), "hash"), "first");
-  EXPECT_EQ(index.EarlierTrial(Candidate("third", 1, 0), "other"),
+  EXPECT_EQ(index.EarlierTrial("s/1", first, "hash"), std::nullopt);
+  index.Remember("s/2", first, "hash");
+  EXPECT_EQ(index.EarlierTrial("s/1", Candidate("second", 1, 0), "hash"),
+            "first");
+  index.Remember("s/2", Candidate("second", 1, 0), "hash");
+  EXPECT_EQ(index.EarlierTrial("s/1", Candidate("third", 1, 0), "hash"),
+            "first");
+  EXPECT_EQ(index.EarlierTrial("s/1", Candidate("third", 1, 0), "other"),
             std::nullopt);
-  EXPECT_EQ(index.EarlierTrial(Candidate("x", 1, 1), "hash"), std::nullopt);
-  EXPECT_EQ(index.EarlierTrial(Candidate("x", 2, 0), "hash"), std::nullopt);
-  EXPECT_EQ(index.EarlierTrial(Candidate("first", 1, 0), "hash"), std::nullopt);
+  EXPECT_EQ(index.EarlierTrial("s/1", Candidate("x", 1, 1), "hash"),
+            std::nullopt);
+  EXPECT_EQ(index.EarlierTrial("s/1", Candidate("x", 2, 0), "hash"),
+            std::nullopt);
+  EXPECT_EQ(index.EarlierTrial("s/1", Candidate("first", 1, 0), "hash"),
+            std::nullopt);
+  // Other servers have jobs of the same number.
+  EXPECT_EQ(index.EarlierTrial("t/1", Candidate("x", 1, 0), "hash"),
+            std::nullopt);
+  v1::TrialSpec cold = Candidate("x", 1, 0);
+  cold.mutable_policy()->set_cache(v1::CACHE_STATE_COLD);
+  EXPECT_EQ(index.EarlierTrial("s/1", cold, "hash"), std::nullopt);
 }
 
 // ---- references ----
