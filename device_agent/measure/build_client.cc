@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "device_agent/measure/worker_ending.h"
 
@@ -67,7 +68,7 @@ void BuildClient::Abort() {
   if (worker_ != nullptr) worker_->Kill();
 }
 
-BuildClient::Reply BuildClient::Ended(bool timed_out) {
+BuildClient::Reply BuildClient::Ended(bool timed_out, bool* died) {
   if (timed_out) worker_->Kill();
   const absl::StatusOr<v1::Exited> exited = worker_->WaitExited(kEndLimit);
   {
@@ -83,19 +84,32 @@ BuildClient::Reply BuildClient::Ended(bool timed_out) {
                     absl::StrFormat("the build took more than %.0f s",
                                     options_.limit_ms / 1e3)});
   }
+  *died =
+      !exited->leftovers() && (exited->reason() == v1::EXIT_REASON_EXITED ||
+                               exited->reason() == v1::EXIT_REASON_SIGNALLED);
   return Failure(JudgeBuildWorker(*exited, options_.memory_bytes));
 }
 
 absl::StatusOr<BuildClient::Reply> BuildClient::Call(v1::BuildRequest request) {
+  bool died = false;
+  ASSIGN_OR_RETURN(Reply reply, CallOnce(request, &died));
+  if (!died) return reply;
+  LOG(kWarning) << reply.response.failure().detail()
+                << "; the same is asked of another";
+  return CallOnce(std::move(request), &died);
+}
+
+absl::StatusOr<BuildClient::Reply> BuildClient::CallOnce(
+    v1::BuildRequest request, bool* died) {
   RETURN_IF_ERROR(Annotate(StartWorker(), "build worker"));
   request.set_request_id(next_request_++);
   std::vector<UniqueFd> files;
-  if (!worker_->channel().Send(request).ok()) return Ended(false);
+  if (!worker_->channel().Send(request).ok()) return Ended(false, died);
   const absl::StatusOr<v1::BuildResponse> response =
       worker_->channel().ReceiveMessage<v1::BuildResponse>(
           &files, static_cast<int>(options_.limit_ms));
   if (!response.ok()) {
-    return Ended(absl::IsDeadlineExceeded(response.status()));
+    return Ended(absl::IsDeadlineExceeded(response.status()), died);
   }
   if (response->request_id() != request.request_id()) {
     Abort();

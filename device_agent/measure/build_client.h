@@ -35,9 +35,11 @@ class BuildClient {
   BuildClient(BuildWorkerOptions options,
               std::shared_ptr<SpawnerClient> spawner);
 
-  // A worker that crashes or exceeds a limit is answered as a BuildFailure,
-  // like what the worker itself reports. An error means that no worker could be
-  // started or that the answer makes no sense: the board's fault.
+  // A worker that dies is replaced and the request asked once more, since what
+  // came before or the host may have killed it. A fresh one that dies too, or
+  // one that exceeds a limit, is answered as a BuildFailure, like what the
+  // worker itself reports. An error means that no worker could be started or
+  // that the answer makes no sense: the board's fault.
   absl::StatusOr<Reply> Call(v1::BuildRequest request);
 
   // What the worker builds for, and the class of a device with `cores` cores.
@@ -48,7 +50,9 @@ class BuildClient {
 
  private:
   absl::Status StartWorker();
-  Reply Ended(bool timed_out);
+  // `died` is set when the worker ended, and not at our hands.
+  absl::StatusOr<Reply> CallOnce(v1::BuildRequest request, bool* died);
+  Reply Ended(bool timed_out, bool* died);
 
   const BuildWorkerOptions options_;
   const std::shared_ptr<SpawnerClient> spawner_;

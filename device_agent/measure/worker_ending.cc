@@ -48,7 +48,8 @@ std::string MemoryDetail(const v1::Exited& exited, int64_t limit,
 }
 
 Ending JudgeSignal(const v1::Exited& exited, const std::string& stage) {
-  // The candidate's own signals are faults; this one comes from outside.
+  // The candidate's own signals are faults; this one, which the filter keeps it
+  // from sending, comes from outside.
   if (exited.code() == SIGKILL) {
     return {v1::OUTCOME_DEVICE_FAULT,
             absl::StrCat("the worker was killed from outside ", stage)};
@@ -105,6 +106,9 @@ Ending JudgeBuildWorker(const v1::Exited& exited, int64_t memory_limit_bytes) {
   if (exited.reason() == v1::EXIT_REASON_MEMORY_LIMIT) {
     return {v1::OUTCOME_OUT_OF_MEMORY,
             MemoryDetail(exited, memory_limit_bytes, "while building")};
+  }
+  if (exited.reason() == v1::EXIT_REASON_KILLED_ON_REQUEST) {
+    return {v1::OUTCOME_CANCELLED, "stopped"};
   }
   const std::string last = LastLine(exited.stderr_tail());
   const bool signalled = exited.reason() == v1::EXIT_REASON_SIGNALLED;

@@ -5,6 +5,7 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -145,6 +146,9 @@ absl::Status InstallCandidateFilter() {
   for (const char* name : {"kill", "tgkill"}) {
     filter.DenyWhen(name, scmp_arg_cmp{0, SCMP_CMP_NE, self, 0});
   }
+  // Nobody could tell it from the host's (out of memory, an operator).
+  filter.DenyWhen("kill", SCMP_A1_32(SCMP_CMP_EQ, SIGKILL));
+  filter.DenyWhen("tgkill", SCMP_A2_32(SCMP_CMP_EQ, SIGKILL));
   filter.Deny("tkill");
   for (uint32_t mode : {O_WRONLY, O_RDWR}) {
     filter.DenyWhen("open", SCMP_A1_32(SCMP_CMP_MASKED_EQ, O_ACCMODE, mode));

@@ -147,6 +147,13 @@ TEST(WorkerEndingTest, ACompilerThatDiesIsACompileError) {
             "the build worker ended with SIGABRT: LLVM ERROR: no");
 }
 
+TEST(WorkerEndingTest, AStoppedBuildIsNoCompileError) {
+  EXPECT_EQ(JudgeBuildWorker(
+                Exited(v1::EXIT_REASON_KILLED_ON_REQUEST, SIGKILL, ""), 1 << 30)
+                .outcome,
+            v1::OUTCOME_CANCELLED);
+}
+
 // ---- duplicates ----
 
 v1::TrialSpec Candidate(const std::string& id, int64_t job, int32_t task) {

@@ -27,12 +27,18 @@ class PlantingModuleSource : public ModuleSource {
   }
   absl::StatusOr<SourcedModule> Build(
       const v1::ModuleRequest& request) override {
+    const bool used = used_;
+    used_ = true;
     absl::string_view fault = request.schedule().text();
     if (!absl::ConsumePrefix(&fault, "planted{fault=") ||
         !absl::ConsumeSuffix(&fault, "}")) {
       return compiler_->Build(request);
     }
     if (fault == "crash_compiler") std::abort();
+    if (fault == "crash_used_compiler") {
+      if (used) std::abort();
+      fault = "honest";
+    }
     for (volatile int i = 0; fault == "hang_compiler"; i = i + 1) {
     }
     const auto code = PlantedCode({fault.data(), fault.size()});
@@ -54,6 +60,7 @@ class PlantingModuleSource : public ModuleSource {
 
  private:
   CompilerModuleSource* const compiler_;
+  bool used_ = false;  // a module was asked for before
 };
 
 }  // namespace

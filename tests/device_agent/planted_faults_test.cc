@@ -56,6 +56,8 @@ const Fault kFaults[] = {
      "SIGSYS: socket(), in call 1", v1::OUTCOME_OK, ""},
     {"write_file", v1::OUTCOME_SANDBOX_VIOLATION, "SIGSYS: openat(), in call 1",
      v1::OUTCOME_OK, ""},
+    {"kill_self", v1::OUTCOME_SANDBOX_VIOLATION, "SIGSYS: kill(), in call 1",
+     v1::OUTCOME_DEVICE_FAULT, "killed from outside in the first call"},
     // With rlimits alone the other user protects everybody but itself.
     {"kill_others", v1::OUTCOME_SANDBOX_VIOLATION, "SIGSYS: kill(), in call 1",
      v1::OUTCOME_OK, ""},
@@ -149,6 +151,13 @@ TEST_F(FaultTest, OneThatHangsInAGroupCostsTheOthersNothing) {
                                      : "killed after 2.0 s in the first call");
     }
   }
+}
+
+TEST_F(FaultTest, ABuildThatOnlyAUsedWorkerDiesOfSucceedsInAFreshOne) {
+  StartRunner(Options());
+  EXPECT_EQ(RunOne(Trial(kWorkload, 1)).outcome(), v1::OUTCOME_OK);
+  const v1::TrialResult result = RunOne(Planted("crash_used_compiler", 2));
+  EXPECT_EQ(result.outcome(), v1::OUTCOME_OK) << result.detail();
 }
 
 class BuildFaultTest : public PlantedFaultTest {};
