@@ -133,6 +133,21 @@ absl::StatusOr<CorePlan> PlanOf(const v1::DeviceInfo& device) {
   return CorePlan(cpus->empty() ? AllowedCpus() : *std::move(cpus));
 }
 
+// The spawner tried the change of user when it started. Said here, once, rather
+// than by every trial.
+absl::Status CheckUsers(const SpawnerClient& spawner) {
+  const std::vector<std::string>& features = spawner.sandbox();
+  if (geteuid() != 0 ||
+      std::find(features.begin(), features.end(), "uid") != features.end()) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      "running as root, but candidates never run as root and users 65533 and "
+      "65534 are not there to change to: start as another user (in a "
+      "container: --user 1000), or give the container at least 65536 user ids "
+      "and the capabilities SETUID and SETGID");
+}
+
 int64_t MemoryLimit(int64_t wanted) {
   const int64_t machine =
       static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
@@ -145,6 +160,7 @@ absl::StatusOr<std::unique_ptr<TrialRunner>> CreateTrialRunner(
     RunnerOptions options, std::shared_ptr<SpawnerClient> spawner,
     TrialRunner::ResultCallback on_result) {
   RETURN_IF_ERROR(spawner->Require(options.required_sandbox));
+  RETURN_IF_ERROR(CheckUsers(*spawner));
   BuildWorkerOptions build;
   RunWorkerOptions run;
   ASSIGN_OR_RETURN(build.program,

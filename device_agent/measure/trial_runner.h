@@ -71,8 +71,9 @@ class SpawnerClient;
 // /run/lock or /tmp.
 std::string DefaultTimingLockPath();
 
-// FailedPrecondition when a required sandbox feature is missing (names it),
-// NotFound when a worker program is.
+// FailedPrecondition when a required sandbox feature is missing (names it) and
+// when this is root without another user to run candidates as; NotFound when a
+// worker program is missing.
 absl::StatusOr<std::unique_ptr<TrialRunner>> CreateTrialRunner(
     RunnerOptions options, std::shared_ptr<SpawnerClient> spawner,
     TrialRunner::ResultCallback on_result);

@@ -90,6 +90,22 @@ TEST_F(RunnerTest, TextThatIsNoScheduleIsACompileErrorThatSaysSo) {
   EXPECT_NE(result.detail().find("version 999"), std::string::npos);
 }
 
+TEST_F(RunnerTest, RootWithoutAnotherUserIsRefusedAtTheStart) {
+  if (geteuid() != 0) GTEST_SKIP() << "not root";
+  auto spawner =
+      SpawnerClient::Start(REGATTA_BIN_DIR "/regatta-spawner", {"uid"});
+  ASSERT_TRUE(spawner.ok()) << spawner.status();
+  RunnerOptions options;
+  options.worker_dir = REGATTA_BIN_DIR;
+  const absl::Status refused =
+      CreateTrialRunner(options, *spawner,
+                        [](const std::string&, v1::TrialResult, bool) {})
+          .status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(refused.message().find("start as another user"),
+            absl::string_view::npos);
+}
+
 TEST_F(RunnerTest, MoreThreadsThanCoresAreRefused) {
   StartRunner();
   v1::TrialSpec spec = Trial(kMatmul);
