@@ -65,6 +65,9 @@ struct Agent {
   // Results of this agent were left to its spool because the buffer was full:
   // it must send again.
   bool owes_results = false;
+  // Servers that were given up while this agent's spool had results for them:
+  // it must send again when one of them comes back.
+  std::set<std::string> owed_servers;
 
   // The store says that it may hold leases.
   bool holds_stored = false;

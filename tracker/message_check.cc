@@ -15,8 +15,6 @@ constexpr int kMaxCredit = 64;
 constexpr int kMaxHeld = 4096;
 constexpr int kMaxResults = 1024;
 constexpr int kMaxTrials = 64;
-// Left for the fields that an Assign adds to a Work.
-constexpr int64_t kAssignOverheadBytes = 4096;
 
 template <typename... Parts>
 absl::Status Bad(const Parts&... parts) {
@@ -56,7 +54,7 @@ absl::Status CheckDevices(
 }
 
 absl::Status CheckHello(const v1::Hello& hello) {
-  if (hello.protocol_version() != v1::PROTOCOL_VERSION_CURRENT) {
+  if (!SpeaksProtocol(hello.protocol_version(), v1::PROTOCOL_VERSION_CURRENT)) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the agent speaks protocol version ", hello.protocol_version(),
         ", this tracker speaks ", v1::PROTOCOL_VERSION_CURRENT,
@@ -95,7 +93,7 @@ absl::Status CheckResults(const v1::ResultBatch& batch) {
   return absl::OkStatus();
 }
 
-absl::Status CheckWork(const v1::Work& work, int64_t max_work_bytes) {
+absl::Status CheckWork(const v1::Work& work) {
   RETURN_IF_ERROR(CheckId(work.work_id(), "work_id"));
   RETURN_IF_ERROR(CheckId(work.device_class(), "device_class"));
   if (work.trials_size() < 1 || work.trials_size() > kMaxTrials) {
@@ -110,15 +108,14 @@ absl::Status CheckWork(const v1::Work& work, int64_t max_work_bytes) {
                  " twice");
     }
   }
-  const int64_t bytes = static_cast<int64_t>(work.ByteSizeLong());
-  if (bytes > max_work_bytes - kAssignOverheadBytes) {
-    return Bad("work ", work.work_id(), " has ", bytes, " bytes, at most ",
-               max_work_bytes - kAssignOverheadBytes, " are allowed");
-  }
   return absl::OkStatus();
 }
 
 }  // namespace
+
+bool SpeaksProtocol(int version, int current) {
+  return version >= 1 && (version == current || version == current - 1);
+}
 
 absl::Status CheckAgentMessage(const v1::AgentMessage& message,
                                int64_t max_bytes) {
@@ -152,8 +149,7 @@ absl::Status CheckAgentMessage(const v1::AgentMessage& message,
       "know");
 }
 
-absl::Status CheckDispatchRequest(const v1::DispatchRequest& request,
-                                  int64_t max_work_bytes) {
+absl::Status CheckDispatchRequest(const v1::DispatchRequest& request) {
   switch (request.request_case()) {
     case v1::DispatchRequest::kAttach: {
       const std::string& id = request.attach().server_id();
@@ -166,7 +162,7 @@ absl::Status CheckDispatchRequest(const v1::DispatchRequest& request,
     }
     case v1::DispatchRequest::kSubmit:
       for (const v1::Work& work : request.submit().work()) {
-        RETURN_IF_ERROR(CheckWork(work, max_work_bytes));
+        RETURN_IF_ERROR(CheckWork(work));
       }
       return absl::OkStatus();
     case v1::DispatchRequest::kCancel:

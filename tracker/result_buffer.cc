@@ -39,6 +39,17 @@ std::vector<std::string> ResultBuffer::Acknowledge(std::string_view server_id,
   return agents;
 }
 
+std::set<std::string> ResultBuffer::DropServer(std::string_view server_id) {
+  std::set<std::string> agents;
+  auto it = entries_.lower_bound(Key{std::string(server_id), "", 0, ""});
+  while (it != entries_.end() && std::get<0>(it->first) == server_id) {
+    if (!std::get<3>(it->first).empty()) agents.insert(std::get<3>(it->first));
+    bytes_ -= it->second.bytes;
+    it = entries_.erase(it);
+  }
+  return agents;
+}
+
 int ResultBuffer::AttemptOf(std::string_view server_id,
                             std::string_view trial_id) const {
   auto it = entries_.lower_bound(

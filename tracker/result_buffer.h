@@ -1,5 +1,6 @@
 // Results on their way to a server's commit. An entry stays until the server
-// acknowledged it, so that a server that was away gets it when it attaches.
+// acknowledged it, so that a server that was away gets it when it attaches, or
+// until the server is given up; its agents' spools still have it then.
 //
 // Bounded: at the bound a result is refused and stays in its agent's spool.
 // Not thread-safe.
@@ -8,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -33,6 +35,9 @@ class ResultBuffer {
   // meanwhile; the acknowledgement is about the trial and holds for each.
   std::vector<std::string> Acknowledge(std::string_view server_id,
                                        std::string_view trial_id, int attempt);
+
+  // Removes all that waits for the server; returns the agents that sent it.
+  std::set<std::string> DropServer(std::string_view server_id);
 
   // The attempt of a buffered result of the trial; 0: none.
   int AttemptOf(std::string_view server_id, std::string_view trial_id) const;

@@ -297,6 +297,7 @@ void TrackerCore::OnResult(
   if (lease != nullptr) lease->accepted = true;
   WorkItem* work = FindWork(id);
   bool full = false;
+  bool given_up = false;
   if (server_id.empty()) {
     *closed->add_acks() =
         Ack(result, v1::ACK_STATUS_REJECTED,
@@ -304,6 +305,8 @@ void TrackerCore::OnResult(
   } else if (IsNoResult(result.outcome())) {
     *closed->add_acks() =
         Ack(result, v1::ACK_STATUS_REJECTED, "not a result; nothing to store");
+  } else if (given_up = GivenUp(server_id); given_up) {
+    agent.owed_servers.insert(server_id);
   } else {
     const ResultBuffer::Added added = results_.Add(server_id, agent.id, result);
     full = added == ResultBuffer::Added::kFull;
@@ -322,6 +325,10 @@ void TrackerCore::OnResult(
     const std::string device_id = lease->device_id;
     EndLease(id);
     if (work == nullptr) return;
+    if (given_up) {
+      EraseWork(*work);
+      return;
+    }
     if (work->AllReported() || full || agent.owes_results ||
         result.outcome() == v1::OUTCOME_CANCELLED) {
       Requeue(*work);
@@ -337,10 +344,29 @@ void TrackerCore::OnResult(
     queue_.Remove(work->entry());
     work->finished_by = agent.id;
     Requeue(*work);
+  } else if (work != nullptr && work->state == WorkItem::State::kCancelling &&
+             work->AllReported()) {
+    cancelling_.erase(id);
+    work->finished_by = agent.id;
+    Requeue(*work);
   }
 }
 
+bool TrackerCore::GivenUp(const std::string& server_id) {
+  auto [server, unknown] = servers_.try_emplace(server_id);
+  // From an agent's spool: the server has not attached to this tracker yet.
+  if (unknown) server->second.since = clock_.Steady();
+  return server->second.given_up;
+}
+
 void TrackerCore::OnRelease(Agent& agent, const v1::Release& release) {
+  if (auto it = cancelling_.find(release.assignment_id());
+      it != cancelling_.end()) {
+    // The agent's answer to the Cancel. Results can be right behind it.
+    it->second =
+        std::min(it->second, clock_.Steady() + options_.cancel_answered_grace);
+    return;
+  }
   Lease* lease = leases_.Find(release.assignment_id());
   if (lease == nullptr || lease->agent_id != agent.id ||
       lease->epoch != release.lease_epoch()) {

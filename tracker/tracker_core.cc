@@ -133,8 +133,7 @@ void TrackerCore::ServerSaid(StreamId stream,
                              const v1::DispatchRequest& request) {
   auto it = streams_.find(stream);
   if (it == streams_.end()) return;
-  absl::Status checked =
-      CheckDispatchRequest(request, options_.max_message_bytes);
+  absl::Status checked = CheckDispatchRequest(request);
   const bool attached = !it->second.empty();
   if (checked.ok() && attached == request.has_attach()) {
     checked = absl::InvalidArgumentError(

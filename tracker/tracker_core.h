@@ -10,7 +10,8 @@
 // Facts that hold after every call:
 //  - a device never has more assignments outstanding than its credit;
 //  - every unit of work that was submitted and neither committed nor dropped is
-//    either queued, leased to one agent, or waiting for the server's commit;
+//    either queued, leased to one agent, cancelled and waiting for its agent's
+//    last word, or waiting for the server's commit;
 //  - a result is acknowledged to an agent only after the server acknowledged
 //    it, or when no server can ever want it;
 //  - a message that fails its checks ends the stream that it came on and
@@ -76,6 +77,8 @@ class TrackerCore {
     SteadyTime since;  // attached or detached
     int64_t work_count = 0;
     std::string last_wait_report;  // serialized
+    // Away for options.server_away: its results stay in the agents' spools.
+    bool given_up = false;
   };
 
   // --- agents (tracker_agents.cc)
@@ -94,6 +97,8 @@ class TrackerCore {
       Agent& agent, const v1::SpooledResult& spooled,
       std::map<std::string, std::vector<const v1::TrialResult*>>* fresh,
       v1::ResultAck* rejected);
+  // Whether the server was away for so long that nothing is kept for it.
+  bool GivenUp(const std::string& server_id);
   void OnRelease(Agent& agent, const v1::Release& release);
   void OnDeviceUpdate(Agent& agent, const v1::DeviceUpdate& update);
   void PutDevice(Agent& agent, const v1::DeviceInfo& info);
@@ -109,7 +114,11 @@ class TrackerCore {
   absl::Status CheckSubmit(const std::string& server_id,
                            const v1::Submit& submit) const;
   void OnCancelWork(const std::string& server_id, const v1::CancelWork& cancel);
+  void RefuseLarge(WorkItem& work);
+  // Work that an agent has begun ends when its last result comes, or with the
+  // tracker's verdict after options.cancel_grace: the results may be under way.
   void CancelItem(WorkItem& work);
+  void SettleCancelled(SteadyTime now);
   void OnCommitAck(const std::string& server_id, const v1::CommitAck& ack);
   void CommitTrial(const std::string& server_id, const v1::TrialAck& ack);
   void AfterAcks();
@@ -154,6 +163,7 @@ class TrackerCore {
   void CheckPresence(SteadyTime now);
   void ExpireLeases(SteadyTime now);
   void FlushStore();
+  void ForgetAgents(SteadyTime now);
   void DropAwayServers(SteadyTime now);
   void RefreshState(Device& device, const Agent& agent);
   v1::DeviceStatus StatusOf(const Device& device) const;
@@ -192,6 +202,7 @@ class TrackerCore {
   ResultBuffer results_;
   std::map<std::string, WorkItem, std::less<>> works_;
   std::unordered_map<std::string, std::string> work_of_trial_;
+  std::map<std::string, SteadyTime> cancelling_;  // until when
 
   // Agents that held leases when the last tracker ended and have not reported.
   std::set<std::string> unreported_holders_;

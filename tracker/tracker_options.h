@@ -39,9 +39,14 @@ struct TrackerOptions {
   // A device that refused or gave back work, or let it lie, gets none for this
   // long.
   absl::Duration cool_down = absl::Seconds(1);
-  // Queued work of a server that has been away for this long is dropped; the
-  // server submits again what it still wants.
+  // Queued work of a server that has been away for this long is dropped, and so
+  // are its results, which the agents keep; the server submits again what it
+  // still wants.
   absl::Duration server_away = absl::Hours(1);
+  // So long cancelled work that an agent had begun waits for results that are
+  // under way: at most, and after the agent said that it stopped.
+  absl::Duration cancel_grace = absl::Seconds(5);
+  absl::Duration cancel_answered_grace = absl::Seconds(1);
   // Boards not seen for this long are forgotten.
   absl::Duration forget_agent = absl::Hours(24 * 30);
   // How often Tick is called, and the lateness from which a tick counts as a

@@ -34,6 +34,8 @@ void TrackerCore::Tick() {
   ExpireLeases(now);
   if (!store_error_.empty()) MarkAllDirty();
   FlushStore();
+  ForgetAgents(now);
+  SettleCancelled(now);
   DropAwayServers(now);
   DispatchDirty();
   ReportFleet(/*force=*/false);
@@ -59,6 +61,7 @@ void TrackerCore::AbsorbStall(SteadyTime now) {
     }
     agent.loop.ExtendBy(stall);
   }
+  for (auto& [id, until] : cancelling_) until = until + stall;
   for (auto& [session, opened] : unnamed_sessions_) {
     opened = std::min(now, opened + stall);
   }
@@ -129,6 +132,29 @@ void TrackerCore::FlushStore() {
   for (Agent* agent : stored) agent->store_dirty = false;
 }
 
+void TrackerCore::ForgetAgents(SteadyTime now) {
+  std::vector<std::string> gone;
+  for (const auto& [id, agent] : registry_.agents()) {
+    if (agent.presence == v1::PRESENCE_LOST && !agent.session &&
+        now - agent.last_seen > options_.forget_agent &&
+        leases_.OfAgent(id).empty()) {
+      gone.push_back(id);
+    }
+  }
+  for (const std::string& id : gone) {
+    LOG(kInfo) << "agent " << id << " has not been seen for "
+               << absl::FormatDuration(options_.forget_agent)
+               << " and is forgotten";
+    // One that the store fails to forget goes with the next start.
+    if (absl::Status status = store_.Forget(id); !status.ok()) {
+      LOG(kWarning) << status.message();
+    }
+    unreported_holders_.erase(id);
+    registry_.Remove(id);
+    fleet_changed_ = waits_changed_ = true;
+  }
+}
+
 void TrackerCore::DropAwayServers(SteadyTime now) {
   for (auto it = servers_.begin(); it != servers_.end();) {
     Server& server = it->second;
@@ -137,14 +163,27 @@ void TrackerCore::DropAwayServers(SteadyTime now) {
       continue;
     }
     const std::string prefix = it->first + "/";
+    // Else they would fill the buffer and keep work from everybody.
+    for (const std::string& agent_id : results_.DropServer(it->first)) {
+      Agent* agent = registry_.FindAgent(agent_id);
+      if (agent != nullptr) agent->owed_servers.insert(it->first);
+    }
+    if (!server.given_up) {
+      LOG(kWarning) << "server " << it->first << " has been away for "
+                    << absl::FormatDuration(options_.server_away)
+                    << "; its results are left to the agents' spools";
+      server.given_up = true;
+      AfterAcks();
+    }
     for (auto work = works_.lower_bound(prefix);
          work != works_.end() && work->first.starts_with(prefix);) {
       WorkItem& item = (work++)->second;
-      if (item.state != WorkItem::State::kQueued) continue;
-      queue_.Remove(item.entry());
+      if (item.state == WorkItem::State::kLeased) continue;
+      if (item.state == WorkItem::State::kQueued) queue_.Remove(item.entry());
       EraseWork(item);
     }
-    it = server.work_count == 0 ? servers_.erase(it) : std::next(it);
+    // Kept, since agents may go on sending results for it.
+    ++it;
   }
 }
 
@@ -152,8 +191,7 @@ void TrackerCore::RefreshState(Device& device, const Agent& agent) {
   std::string state = "idle";
   if (agent.presence == v1::PRESENCE_LOST) {
     state = "lost";
-  } else if (agent.presence != v1::PRESENCE_ONLINE ||
-             agent.loop.stuck()) {
+  } else if (agent.presence != v1::PRESENCE_ONLINE || agent.loop.stuck()) {
     state = "suspect";
   } else if (absl::StartsWith(device.info.health(), "draining")) {
     state = "draining";

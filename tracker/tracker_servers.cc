@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "tracker/message_check.h"
 #include "tracker/tracker_core.h"
 
 namespace regatta {
@@ -30,6 +31,10 @@ void TrackerCore::OnAttach(StreamId stream, const v1::Attach& attach) {
   server.stream = stream;
   server.since = clock_.Steady();
   server.last_wait_report.clear();
+  server.given_up = false;
+  for (auto& [id, agent] : registry_.agents()) {
+    if (agent.owed_servers.erase(server_id) > 0) agent.owes_results = true;
+  }
   waits_changed_ = true;
   LOG(kInfo) << "server " << server_id << " attached";
 
@@ -46,6 +51,7 @@ void TrackerCore::OnAttach(StreamId stream, const v1::Attach& attach) {
   *fleet.mutable_fleet_change()->mutable_devices() = ListDevices().devices();
   Send(stream, std::move(fleet));
   Forward(server_id, results_.OfServer(server_id));
+  AfterAcks();  // agents that owe it results send them again
 }
 
 absl::Status TrackerCore::CheckSubmit(const std::string& server_id,
@@ -94,7 +100,8 @@ void TrackerCore::OnSubmit(const std::string& server_id,
     }
     Lease* lease = leases_.Find(id);
     if (lease == nullptr) {
-      Requeue(work);
+      RefuseLarge(work);
+      if (work.state != WorkItem::State::kFinished) Requeue(work);
       continue;
     }
     // Brought along by an agent after this tracker's restart.
@@ -102,6 +109,18 @@ void TrackerCore::OnSubmit(const std::string& server_id,
     work.dispatched = true;
     work.attempt = lease->attempt;
   }
+}
+
+// An agent would refuse it each time it is sent.
+void TrackerCore::RefuseLarge(WorkItem& work) {
+  const auto bytes = static_cast<int64_t>(work.work.ByteSizeLong());
+  if (bytes <= kMaxWorkBytes) return;
+  work.state = WorkItem::State::kFinished;
+  ReportUnfinished(work, v1::OUTCOME_REFUSED,
+                   absl::StrCat("the unit of work has ", bytes,
+                                " bytes, a board takes at "
+                                "most ",
+                                kMaxWorkBytes));
 }
 
 void TrackerCore::OnCancelWork(const std::string& server_id,
@@ -128,12 +147,36 @@ void TrackerCore::OnCancelWork(const std::string& server_id,
 }
 
 void TrackerCore::CancelItem(WorkItem& work) {
-  if (work.state == WorkItem::State::kFinished) return;
-  if (work.state == WorkItem::State::kQueued) queue_.Remove(work.entry());
-  if (work.state == WorkItem::State::kLeased) RevokeLease(work.assignment_id);
-  work.state = WorkItem::State::kFinished;
+  if (work.state == WorkItem::State::kFinished ||
+      work.state == WorkItem::State::kCancelling) {
+    return;
+  }
   waits_changed_ = true;
+  if (work.state == WorkItem::State::kQueued) queue_.Remove(work.entry());
+  if (work.state == WorkItem::State::kLeased) {
+    const bool begun = leases_.Find(work.assignment_id)->accepted;
+    RevokeLease(work.assignment_id);
+    if (begun) {
+      work.state = WorkItem::State::kCancelling;
+      cancelling_[work.assignment_id] = clock_.Steady() + options_.cancel_grace;
+      return;
+    }
+  }
+  work.state = WorkItem::State::kFinished;
   ReportUnfinished(work, v1::OUTCOME_CANCELLED, "cancelled");
+}
+
+void TrackerCore::SettleCancelled(SteadyTime now) {
+  for (auto it = cancelling_.begin(); it != cancelling_.end();) {
+    if (now < it->second) {
+      ++it;
+      continue;
+    }
+    WorkItem& work = *FindWork(it->first);
+    it = cancelling_.erase(it);
+    work.state = WorkItem::State::kFinished;
+    ReportUnfinished(work, v1::OUTCOME_CANCELLED, "cancelled");
+  }
 }
 
 void TrackerCore::OnCommitAck(const std::string& server_id,
@@ -215,6 +258,7 @@ void TrackerCore::EraseWork(WorkItem& work) {
   --servers_[work.server_id].work_count;
   waits_changed_ = true;
   const std::string id = work.assignment_id;
+  cancelling_.erase(id);
   works_.erase(id);
 }
 

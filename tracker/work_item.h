@@ -36,7 +36,7 @@ struct TrialState {
 };
 
 struct WorkItem {
-  enum class State { kQueued, kLeased, kFinished };
+  enum class State { kQueued, kLeased, kCancelling, kFinished };
 
   std::string server_id;
   std::string assignment_id;

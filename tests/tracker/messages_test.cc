@@ -1,5 +1,6 @@
 // Messages that are wrong end their stream and change nothing else.
 #include "tests/tracker/core_fixture.h"
+#include "tracker/message_check.h"
 
 namespace regatta {
 namespace {
@@ -165,11 +166,34 @@ TEST_F(MessagesTest, WorkMustFitIntoOneAssignment) {
   v1::DispatchRequest request;
   *request.mutable_submit()->add_work() = MakeWork(7, 0, /*trials=*/65);
   ExpectServerRefused(request, "has 65 trials");
-  v1::Work large = MakeWork(7, 0);
-  large.mutable_trials(0)->set_workload(std::string(1 << 20, 'x'));
-  request.mutable_submit()->clear_work();
-  *request.mutable_submit()->add_work() = large;
-  ExpectServerRefused(request, "bytes");
+}
+
+TEST_F(MessagesTest, WorkAboveWhatABoardTakesIsRefusedAndTheRestGoesOn) {
+  const StreamId server = Attach();
+  const SessionId board = ConnectBoard("1");
+  v1::Work large = MakeWork(7, 0, /*trials=*/2);
+  large.mutable_trials(0)->set_workload(std::string(800 << 10, 'x'));
+  Submit(server, {large, MakeWork(7, 2)});
+  EXPECT_FALSE(servers_[server].closed.has_value());
+  EXPECT_EQ(OneAssigned(board).assignment_id(), "log1/7/0/2");
+  const auto results = Results(server);
+  ASSERT_THAT(results, SizeIs(2));
+  for (const auto& result : results) {
+    EXPECT_EQ(result.outcome(), v1::OUTCOME_REFUSED);
+    EXPECT_THAT(result.detail(), HasSubstr("at most 782336"));
+  }
+  Commit(server, results);
+  Wait(absl::Seconds(2));
+  EXPECT_THAT(LastWaits(server)->jobs(), IsEmpty());
+}
+
+TEST_F(MessagesTest, ATrackerSpeaksItsOwnProtocolVersionAndTheOneBefore) {
+  EXPECT_TRUE(SpeaksProtocol(1, 1));
+  EXPECT_FALSE(SpeaksProtocol(0, 1)) << "an agent that names none";
+  EXPECT_FALSE(SpeaksProtocol(2, 1));
+  EXPECT_TRUE(SpeaksProtocol(3, 3));
+  EXPECT_TRUE(SpeaksProtocol(2, 3));
+  EXPECT_FALSE(SpeaksProtocol(1, 3));
 }
 
 TEST_F(MessagesTest, ATrialBelongsToOneUnitOfWork) {

@@ -130,6 +130,29 @@ TEST_F(ReportTest, ListDevicesTellsWhatABoardRunsAndSinceWhen) {
   EXPECT_EQ(Status("d1").state(), "idle");
 }
 
+TEST_F(ReportTest, ABoardNotSeenForTheLongestTimeIsForgotten) {
+  options_.forget_agent = absl::Hours(2);
+  Reconfigure();
+  Disconnect(ConnectBoard("1"));
+  const SessionId present = ConnectBoard("2");
+  for (int minute = 0; minute < 119; minute += 1) {
+    Wait(absl::Seconds(30));
+    Beat(present);
+    Wait(absl::Seconds(30));
+    Beat(present);
+  }
+  EXPECT_EQ(Status("d1").state(), "lost");
+  for (int i = 0; i < 4; ++i) {
+    Wait(absl::Seconds(30));
+    Beat(present);
+  }
+  ASSERT_EQ(core_->ListDevices().devices_size(), 1);
+  EXPECT_EQ(core_->ListDevices().devices(0).agent_id(), "a2");
+  EXPECT_FALSE(store_.agents.contains("a1"));
+  ConnectBoard("1");  // as a new one
+  EXPECT_EQ(Status("d1").state(), "idle");
+}
+
 TEST_F(ReportTest, GoodbyeTellsAgentsWhenToReturnAndEndsAllStreams) {
   const StreamId server = Attach();
   const SessionId board = ConnectBoard("1");

@@ -17,6 +17,20 @@ class ResultsTest : public CoreTest {
     Accept(board_, assignment);
     return assignment;
   }
+  void Release(const v1::Assignment& assignment) {
+    v1::AgentMessage message;
+    v1::Release* release = message.mutable_release();
+    release->set_assignment_id(assignment.assignment_id());
+    release->set_lease_epoch(assignment.lease_epoch());
+    Say(board_, message);
+  }
+  void BeatFor(absl::Duration d) {
+    for (; d > absl::ZeroDuration(); d -= absl::Seconds(10)) {
+      Wait(absl::Seconds(10));
+      Beat(board_);
+    }
+  }
+
   StreamId server_;
   SessionId board_;
 };
@@ -126,12 +140,90 @@ TEST_F(ResultsTest, CancellingFreesTheCreditForOtherWorkAtOnce) {
   EXPECT_EQ(OneAssigned(board_).assignment_id(), "log1/9/0/0");
 }
 
+TEST_F(ResultsTest, AResultUnderWayWhenItsWorkIsCancelledIsTheOneThatCounts) {
+  const v1::Assignment assignment = Start(/*trials=*/2);
+  CancelJob(server_, 7);
+  EXPECT_THAT(Cancelled(board_), ElementsAre(assignment.assignment_id()));
+  EXPECT_THAT(Results(server_), IsEmpty());
+  Release(assignment);
+  SendResults(board_, {MakeResult(assignment, 0, false)});
+  auto results = Results(server_);
+  ASSERT_THAT(results, SizeIs(1));
+  EXPECT_EQ(results[0].outcome(), v1::OUTCOME_OK);
+  Commit(server_, results);
+  EXPECT_THAT(Acks(board_), SizeIs(1));
+  Wait(absl::Milliseconds(1500));  // only the other one was cut off
+  results = Results(server_);
+  ASSERT_THAT(results, SizeIs(1));
+  EXPECT_EQ(results[0].outcome(), v1::OUTCOME_CANCELLED);
+  EXPECT_EQ(results[0].spec().trial_id(), "7/0/1");
+  Commit(server_, results);
+  EXPECT_THAT(Assigned(board_), IsEmpty());
+  Submit(server_, {MakeWork(7, 0)});
+  EXPECT_THAT(Assigned(board_), SizeIs(1)) << "the work was forgotten";
+}
+
+TEST_F(ResultsTest, WhenAllResultsWereUnderWayNothingIsReportedAsCancelled) {
+  const v1::Assignment assignment = Start();
+  CancelJob(server_, 7);
+  Finish(board_, assignment);
+  const auto results = Results(server_);
+  ASSERT_THAT(results, SizeIs(1));
+  EXPECT_EQ(results[0].outcome(), v1::OUTCOME_OK);
+  Wait(absl::Seconds(6));
+  EXPECT_THAT(Results(server_), IsEmpty());
+}
+
+TEST_F(ResultsTest, AnAgentThatSaysNothingDelaysACancelByFiveSeconds) {
+  Start();
+  CancelJob(server_, 7);
+  CancelJob(server_, 7);
+  Wait(absl::Milliseconds(4500));
+  EXPECT_THAT(Results(server_), IsEmpty());
+  Wait(absl::Seconds(1));
+  const auto results = Results(server_);
+  ASSERT_THAT(results, SizeIs(1));
+  EXPECT_EQ(results[0].outcome(), v1::OUTCOME_CANCELLED);
+}
+
+TEST_F(ResultsTest, AServerThatStaysAwayDoesNotKeepWorkFromOthers) {
+  options_.max_buffered_results = 5;
+  Reconfigure();
+  server_ = Attach();
+  board_ = ConnectBoard("1", /*credit=*/4);
+  Submit(server_,
+         {MakeWork(7, 0), MakeWork(7, 1), MakeWork(7, 2), MakeWork(7, 3)});
+  const auto assigned = Assigned(board_);
+  ASSERT_THAT(assigned, SizeIs(4));
+  core_->ServerClosed(server_);
+  for (const auto& assignment : assigned) Finish(board_, assignment);
+  const StreamId other = Attach("log2");
+  Submit(other, {MakeWork(1, 0)});
+  EXPECT_THAT(Assigned(board_), IsEmpty()) << "four of five is 80 %";
+  BeatFor(options_.server_away + absl::Seconds(20));
+  EXPECT_THAT(Ids(Assigned(board_)), testing::Contains("log2/1/0/0"));
+  // What agents send again in the meantime stays with them.
+  for (const auto& assignment : assigned) Finish(board_, assignment);
+  EXPECT_THAT(Acks(board_), IsEmpty());
+  Submit(other, {MakeWork(1, 1)});
+  EXPECT_THAT(Ids(Assigned(board_)), ElementsAre("log2/1/0/1"));
+  // The server comes back after all and gets its results.
+  server_ = Attach();
+  ASSERT_TRUE(agents_[board_].closed.has_value()) << "to send its spool again";
+  board_ = ConnectBoard("1", 4);
+  for (const auto& assignment : assigned) Finish(board_, assignment);
+  const auto results = Results(server_);
+  ASSERT_THAT(results, SizeIs(4));
+  Commit(server_, results);
+  EXPECT_THAT(Acks(board_), SizeIs(4));
+}
+
 TEST_F(ResultsTest, WorkCancelledWhileItsAgentIsAwayIsAbandonedOnReturn) {
   const v1::Assignment assignment = Start();
   Disconnect(board_);
   CancelJob(server_, 7);
-  Commit(server_, Results(server_));
   Wait(absl::Seconds(6));
+  Commit(server_, Results(server_));
   v1::Hello hello = MakeHello("a1", {MakeDevice("d1", 2)});
   *hello.add_held() = Held(assignment);
   board_ = Connect(hello);
