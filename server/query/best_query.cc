@@ -122,7 +122,7 @@ class Answerer {
   static std::string Confirmed(const BestKnown& best) {
     return best.confirmed
                ? "confirmed by an interleaved comparison with the default"
-               : "measured, not yet confirmed against the default";
+               : "the default, measured";
   }
 
   // Which part of the row's environment is not today's; empty: all is.
@@ -151,11 +151,24 @@ class Answerer {
     return "";
   }
 
+  // A candidate that no interleaved comparison has confirmed is the luckiest of
+  // many short timings: until then the default stands.
+  static bool OnlyScreened(const BestKnown& row) {
+    return !row.confirmed &&
+           row.record.result.spec().kind() != v1::TRIAL_KIND_DEFAULT;
+  }
+
   std::optional<v1::BestAnswer> FromOwnRow(const BestKnown& best) {
     const v1::TrialResult& result = best.record.result;
     std::string field;
     if (const auto wrong = Unusable(result.spec().schedule(), &field)) {
       Miss(*wrong, field);
+      return std::nullopt;
+    }
+    if (OnlyScreened(best)) {
+      Miss("a faster schedule was measured, but not yet confirmed against the "
+           "default",
+           "confirmation");
       return std::nullopt;
     }
     std::string words;
@@ -255,7 +268,7 @@ class Answerer {
       if (spec.target() != question_.target.ToString() ||
           row.key.threads != question_.policy.threads() ||
           row.key.cache != question_.policy.cache() ||
-          !MayAnswer(row.key.device_class)) {
+          !MayAnswer(row.key.device_class) || OnlyScreened(row)) {
         continue;
       }
       if (const auto wrong = Unusable(spec.schedule(), &field)) {

@@ -47,8 +47,8 @@ struct BestContext {
 //   neighbour_shape   best of another shape, carried over; time unknown (0)
 //   neighbour_device  best of another class or policy; time unknown (0)
 //   default           nothing to go by
-// A row whose schedule this compiler does not take counts as no row, and
-// `reason` says so. Fails only when the log does or when no rule covers the
+// A row whose schedule this compiler does not take, or that was screened but
+// never confirmed against the default, counts as no row, and `reason` says so. Fails only when the log does or when no rule covers the
 // workload on the target (InvalidArgument).
 absl::StatusOr<v1::BestAnswer> AnswerBest(const BestContext& context,
                                           const BestQuestion& question);
