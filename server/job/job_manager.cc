@@ -54,6 +54,10 @@ absl::Status JobManager::Load() {
   for (auto& [id, slot] : jobs_) {
     for (TaskRunner& task : slot.job.tasks()) {
       if (task.active()) RETURN_IF_ERROR(PrepareTask(task));
+      // Boards may be busy with this very task: no wait is shown at once.
+      if (task.begun()) {
+        last_result_[{id, task.spec().index}] = options_.clock->Steady();
+      }
     }
     PublishSnapshot(slot);
     if (slot.job.active()) has_active_job_ = true;

@@ -72,6 +72,8 @@ class TaskRunner {
   bool resolved() const { return space_ != nullptr; }
   // Neither ended nor paused.
   bool active() const { return settled_ == v1::JOB_STATE_UNSPECIFIED; }
+  // Some trial of it was answered.
+  bool begun() const { return !results_.outcomes().empty(); }
   const std::string& target() const { return checkpoint_.target; }
   const std::string& compiler_version() const { return checkpoint_.compiler; }
   bool simulated() const { return checkpoint_.simulated; }
