@@ -207,6 +207,9 @@ absl::Status Sandbox::RestrictPaths(const ChildSetup& setup) const {
                           setup.programs.end());
   rules.writable = {"/dev/null"};
   rules.executable_files = {setup.program};
+  rules.executable_files.insert(rules.executable_files.end(),
+                                setup.program_files.begin(),
+                                setup.program_files.end());
   return RestrictFiles(rules);
 }
 

@@ -44,7 +44,8 @@ struct ChildSetup {
   WorkerLimits limits;
   const Cgroup* cgroup = nullptr;     // null where there are no cgroups
   int program = -1;                   // open file of the program
-  std::vector<std::string> programs;  // further ones that it reads or executes
+  std::vector<int> program_files;     // open files of further programs
+  std::vector<std::string> programs;  // further folders that it reads
   pid_t parent = 0;                   // the spawner
 };
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +24,8 @@ namespace {
 
 constexpr int kWorkerChannel = 3;
 constexpr size_t kErrorReadBytes = 64 << 10;
+// Where descriptors that a worker inherits begin.
+constexpr int kFirstInherited = 10;
 
 absl::Status SystemError(absl::string_view what) {
   return absl::InternalError(absl::StrCat(what, ": ", strerror(errno)));
@@ -44,7 +48,40 @@ struct Launch {
   ChildSetup setup;
   std::vector<int> cpus;
   int socket, errors;
+  // Arguments that name files, by position: open, since the worker's user may
+  // be unable to reach their folders.
+  std::map<int, UniqueFd> argument_files;
 };
+
+// Opens what stands behind an execution prefix: the worker itself, folders.
+void OpenArguments(Launch* launch) {
+  for (int i = 0; i < launch->spawn.arguments_size(); ++i) {
+    const std::string& argument = launch->spawn.arguments(i);
+    if (argument.empty() || argument[0] != '/') continue;
+    UniqueFd file(open(argument.c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat info;
+    if (file.valid() && fstat(file.get(), &info) == 0 &&
+        S_ISREG(info.st_mode)) {
+      launch->setup.program_files.push_back(file.get());
+      launch->argument_files.emplace(i, std::move(file));
+    } else {
+      launch->setup.programs.push_back(argument);
+    }
+  }
+}
+
+// The arguments, with open files as paths that any user may open.
+absl::StatusOr<std::vector<std::string>> InheritedArguments(
+    const Launch& launch) {
+  std::vector<std::string> arguments(launch.spawn.arguments().begin(),
+                                     launch.spawn.arguments().end());
+  for (const auto& [position, file] : launch.argument_files) {
+    const int inherited = fcntl(file.get(), F_DUPFD, kFirstInherited);
+    if (inherited < 0) return SystemError("descriptors");
+    arguments[position] = absl::StrCat("/proc/self/fd/", inherited);
+  }
+  return arguments;
+}
 
 absl::Status WireDescriptors(const Launch& launch) {
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -81,9 +118,9 @@ absl::Status BecomeWorker(const Launch& launch) {
   std::vector<std::string> environment = launch.sandbox.Environment();
   std::vector<char*> arguments = {
       const_cast<char*>(launch.spawn.program().c_str())};
-  for (const std::string& argument : launch.spawn.arguments()) {
-    arguments.push_back(const_cast<char*>(argument.c_str()));
-  }
+  ASSIGN_OR_RETURN(std::vector<std::string> inherited,
+                   InheritedArguments(launch));
+  for (std::string& argument : inherited) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
   std::vector<char*> variables;
   for (std::string& variable : environment) {
@@ -128,7 +165,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(
   worker->memory_limit_bytes_ = spawn.memory_limit_bytes();
   worker->max_tasks_ = spawn.max_tasks();
   worker->held_ = std::move(held);
-  Launch launch{spawn, sandbox, {}, {}, socket.get(), -1};
+  Launch launch{spawn, sandbox, {}, {}, socket.get(), -1, {}};
   ASSIGN_OR_RETURN(launch.cpus, ParseCpuList(spawn.cpu_list()));
   ASSIGN_OR_RETURN(Pipe errors, MakePipe());
   ASSIGN_OR_RETURN(Pipe failure, MakePipe());
@@ -142,10 +179,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(
   launch.setup.cgroup = worker->cgroup_.get();
   launch.setup.program = program.get();
   launch.setup.parent = getpid();
-  // Behind an execution prefix the worker is an argument.
-  for (const std::string& argument : spawn.arguments()) {
-    if (argument[0] == '/') launch.setup.programs.push_back(argument);
-  }
+  OpenArguments(&launch);
   launch.errors = errors.write.get();
   const pid_t child = fork();
   if (child < 0) return SystemError("fork");
