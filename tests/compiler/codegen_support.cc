@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstdlib>
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.h"
@@ -99,17 +99,16 @@ void* LoadedModule::Symbol(const std::string& name) const {
 int LoadedModule::Call(const std::vector<void*>& tensors) const {
   const auto call =
       reinterpret_cast<int (*)(void* const*, void*)>(Symbol(name_ + "_call"));
-  void* workspace = std::aligned_alloc(64, workspace_bytes_ + 64);
+  const FencedMemory workspace(workspace_bytes_, 64);
   // Whatever a kernel forgets to set is not zero.
-  std::memset(workspace, 0xff, workspace_bytes_ + 64);
-  const int code = call(tensors.data(), workspace);
-  std::free(workspace);
+  std::memset(workspace.data(), 0xff, workspace_bytes_);
+  const int code = call(tensors.data(), workspace.data());
   return code;
 }
 
 FencedMemory::FencedMemory(int64_t bytes, int64_t alignment, Fence fence) {
   const int64_t page = sysconf(_SC_PAGESIZE);
-  const int64_t payload = (bytes + page - 1) / page * page;
+  const int64_t payload = std::max(page, (bytes + page - 1) / page * page);
   block_bytes_ = payload + 2 * page;
   block_ = mmap(nullptr, block_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
                 -1, 0);
