@@ -26,8 +26,36 @@
 
 LLD_HAS_DRIVER(elf)
 
+// lld 19 leaves pointers to symbols of one link here and writes through them in
+// the next when that has no such symbol: heap corruption in any process that
+// links twice. Its own declaration is in a header that is not installed; later
+// versions have no such globals, and this will not link with them.
+namespace lld::elf {
+class Defined;
+struct ElfSym {
+  static Defined* globalOffsetTable;
+  static Defined* mipsGp;
+  static Defined* mipsGpDisp;
+  static Defined* mipsLocalGp;
+  static Defined* relaIpltStart;
+  static Defined* relaIpltEnd;
+  static Defined* riscvGlobalPointer;
+  static Defined* tlsModuleBase;
+};
+}  // namespace lld::elf
+
 namespace regatta::cpu {
 namespace {
+
+void ForgetLastLink() {
+  using lld::elf::ElfSym;
+  for (lld::elf::Defined** symbol :
+       {&ElfSym::globalOffsetTable, &ElfSym::mipsGp, &ElfSym::mipsGpDisp,
+        &ElfSym::mipsLocalGp, &ElfSym::relaIpltStart, &ElfSym::relaIpltEnd,
+        &ElfSym::riscvGlobalPointer, &ElfSym::tlsModuleBase}) {
+    *symbol = nullptr;
+  }
+}
 
 // What generated code may call of libc. Everything else undefined must be a
 // function of libm.
@@ -156,6 +184,7 @@ absl::StatusOr<std::string> RunLinker(std::vector<std::string> arguments) {
                                      /*exitEarly=*/false,
                                      /*disableOutput=*/false);
   lld::CommonLinkerContext::destroy();
+  ForgetLastLink();
   if (!linked) {
     return absl::InternalError(absl::StrCat("lld: ", stream.str()));
   }
