@@ -11,8 +11,10 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <ostream>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "compiler/codegen/code_generator.h"
@@ -198,6 +200,44 @@ TEST(ModuleCode, EqualInputsGiveEqualBytes) {
   }
 }
 
+TEST(ModuleCode, ThreadsThatCompileAtOnceGetTheSameBytes) {
+  const loop::Program program = Sample(DType::kF64, 2, 100000);
+  const std::string expected = Build(program, HostForTests()).loadable;
+  std::array<int, 3> differ{};
+  std::vector<std::thread> threads;
+  for (int& count : differ) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 10; ++i) {
+        count += Build(program, HostForTests()).loadable != expected;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(differ, testing::Each(0));
+}
+
+// Links that refer to the global offset table and links that do not, in turn,
+// for several formats: what one link leaves behind must not reach the next.
+TEST(ModuleCode, LinksOfDifferentTargetsMayAlternate) {
+  std::vector<std::string> first;
+  for (int round = 0; round < 4; ++round) {
+    size_t i = 0;
+    for (const char* triple : {"x86_64-linux-gnu", "powerpc64le-linux-gnu",
+                               "aarch64-linux-gnu", "riscv64-linux-gnu"}) {
+      Target target;
+      target.triple = triple;
+      const auto complete = FindCodeGenerator("cpu")->Complete(target);
+      ASSERT_STATUS_OK(complete);
+      for (const int threads : {1, 2}) {
+        const std::string so =
+            Build(Sample(DType::kF64, threads, 100000), *complete).loadable;
+        if (round == 0) first.push_back(so);
+        EXPECT_EQ(so, first[i++]) << triple << " in round " << round;
+      }
+    }
+  }
+}
+
 // Also what another process is asked for, below.
 TEST(ModuleCode, HasAHash) {
   const std::string hash =
@@ -256,6 +296,10 @@ struct ForeignTarget {
   int vector_bits;
   int vector_registers;
 };
+
+void PrintTo(const ForeignTarget& target, std::ostream* out) {
+  *out << target.triple << " " << target.mcpu;
+}
 
 class ForeignTargets : public testing::TestWithParam<ForeignTarget> {};
 INSTANTIATE_TEST_SUITE_P(

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
+#include <iterator>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -94,13 +96,27 @@ TEST(ParallelCode, SeveralThreadsMayCallAtOnce) {
   EXPECT_EQ(wrong, 0);
 }
 
+int64_t ThreadsOfThisProcess() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
+                       std::filesystem::directory_iterator());
+}
+
 TEST(ParallelCode, UnloadingJoinsTheThreads) {
   const Module built = Build(RowSums(4), HostForTests());
+  const int64_t before = ThreadsOfThisProcess();
   for (int repeat = 0; repeat < 10; ++repeat) {
-    const LoadedModule module(built);
-    Data data;
-    ASSERT_EQ(module.Call({data.x.data(), data.y.data()}), 0);
-    ASSERT_TRUE(data.Right());
+    {
+      const LoadedModule module(built);
+      EXPECT_EQ(ThreadsOfThisProcess(), before);  // none until needed
+      Data data;
+      ASSERT_EQ(module.Call({data.x.data(), data.y.data()}), 0);
+      ASSERT_TRUE(data.Right());
+      EXPECT_EQ(ThreadsOfThisProcess(), before + 3);
+    }
+    // A joined thread's entry may outlive the join by a moment.
+    for (int i = 0; i < 1000000 && ThreadsOfThisProcess() != before; ++i) {
+    }
+    ASSERT_EQ(ThreadsOfThisProcess(), before);
   }
   // And a module whose pool never started.
   const LoadedModule unused(built);

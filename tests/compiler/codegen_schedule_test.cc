@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <memory>
+#include <ostream>
 #include <set>
 #include <string>
 #include <vector>
@@ -199,6 +201,10 @@ struct OperatorShapes {
   const char* name;
   std::vector<const char*> shapes;
 };
+
+void PrintTo(const OperatorShapes& shapes, std::ostream* out) {
+  *out << shapes.name;
+}
 
 class Operators : public testing::TestWithParam<OperatorShapes> {};
 INSTANTIATE_TEST_SUITE_P(

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <ostream>
 #include <string>
 #include <utility>
 
@@ -59,6 +60,8 @@ struct BadProgram {
   const char* message;  // part of it
   std::function<void(Fixture&)> write;
 };
+
+void PrintTo(const BadProgram& bad, std::ostream* out) { *out << bad.name; }
 
 const BadProgram kBadPrograms[] = {
     {"VariableTwice", "loop id 0 is used twice",
