@@ -191,9 +191,6 @@ KernelEmitter::Val KernelEmitter::EmitCast(const loop::Value& value) {
     x = IsFloat(to) ? b_.CreateUIToFP(x, type) : b_.CreateZExt(x, type);
   } else if (IsFloat(from) && IsFloat(to)) {
     x = b_.CreateFPCast(x, type);
-    if (to == DType::kF16 || to == DType::kBF16) {
-      x = FromMemory(b_, state_.traits, ToMemory(b_, state_.traits, x, to), to);
-    }
   } else if (IsFloat(from)) {
     // Towards zero; out of range to the nearest, NaN to 0.
     x = b_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {type, x->getType()},
@@ -202,6 +199,11 @@ KernelEmitter::Val KernelEmitter::EmitCast(const loop::Value& value) {
     x = b_.CreateSIToFP(x, type);
   } else {
     x = b_.CreateSExtOrTrunc(x, type);
+  }
+  // Narrow floats are kept in f32 registers: whatever the source, the value must
+  // be one that the type has.
+  if (to == DType::kF16 || to == DType::kBF16) {
+    x = FromMemory(b_, state_.traits, ToMemory(b_, state_.traits, x, to), to);
   }
   return {x, operand.vector};
 }
