@@ -174,6 +174,25 @@ TEST(Compile, SchedulesOfSmallShapesAgreeWithTheInterpreter) {
   }
 }
 
+TEST(Compile, CastsFromIndicesToHalfRound) {
+  const auto workload =
+      ParseWorkload("C[i] = f16(i) where i=4100, C=f32[4100]");
+  ASSERT_STATUS_OK(workload);
+  for (const NamedTarget& target : RunnableTargets()) {
+    const auto space = CreateSpace(*workload, target.target, 1);
+    ASSERT_STATUS_OK(space);
+    const auto module = Compile(*space, space->Print(space->Default()), "k");
+    ASSERT_STATUS_OK(module);
+    const auto outputs = RunModule(*module, *workload, {});
+    // Eleven bits of significand: 2049 lies between 2048 and 2050, 4099 between
+    // 4096 and 4100; halves go to even.
+    EXPECT_EQ(outputs[0][2047], 2047) << target.name;
+    EXPECT_EQ(outputs[0][2049], 2048) << target.name;
+    EXPECT_EQ(outputs[0][2051], 2052) << target.name;
+    EXPECT_EQ(outputs[0][4099], 4100) << target.name;
+  }
+}
+
 TEST(Compile, ParallelSchedulesAgreeWithTheInterpreter) {
   for (const char* text :
        {"matmul(m=40,n=50,k=30)", "softmax(rows=30,cols=40)",
