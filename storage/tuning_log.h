@@ -64,7 +64,7 @@ struct WorkloadInfo {
 // The best verified schedule of one key, from records.
 //
 // Rule: among the records of the key with outcome ok that were verified, the
-// one confirmed last by an interleaved comparison (published by PublishBest)
+// one confirmed last by an interleaved comparison (stored by Publish)
 // stands until another is published. Where none was ever published, the record
 // with the least time_ns, the default included; ties go to the earlier record.
 // A record that was abandoned or has no time is never the best. Nor is one,

@@ -1,18 +1,13 @@
 #include "tracker/tracker_service.h"
 
 #include <grpcpp/grpcpp.h>
-#include <netdb.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <type_traits>
 #include <utility>
 #include <variant>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/host_port.h"
 #include "base/status_macros.h"
 #include "tracker/core_loop.h"
 #include "tracker/dispatch_service.h"
@@ -20,51 +15,6 @@
 
 namespace regatta {
 namespace {
-
-struct HostPort {
-  std::string host;
-  std::string port;
-};
-
-absl::StatusOr<HostPort> Split(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  int port = 0;
-  if (colon == std::string::npos || colon == 0 ||
-      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 ||
-      port > 65535) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", address, "' is no HOST:PORT, for example 127.0.0.1:7471"));
-  }
-  return HostPort{address.substr(0, colon), address.substr(colon + 1)};
-}
-
-// gRPC only logs why it could not listen; asking the system again gives the
-// reason.
-std::string WhyNot(HostPort address) {
-  if (address.host.size() > 1 && address.host.front() == '[') {
-    address.host = address.host.substr(1, address.host.size() - 2);
-  }
-  addrinfo hints = {};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  if (const int error = getaddrinfo(address.host.c_str(), address.port.c_str(),
-                                    &hints, &found);
-      error != 0) {
-    return gai_strerror(error);
-  }
-  std::string reason = "the system refused it";
-  const int fd = socket(found->ai_family, found->ai_socktype, 0);
-  const int one = 1;
-  if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-  if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) != 0 ||
-      listen(fd, 1) != 0) {
-    reason = strerror(errno);
-  }
-  if (fd >= 0) close(fd);
-  freeaddrinfo(found);
-  return reason;
-}
 
 // Heartbeats are the first line; pings only notice a peer that cannot answer.
 // An agent pings every 30 s, which the floor of 10 s allows.
@@ -124,7 +74,7 @@ absl::StatusOr<std::unique_ptr<TrackerService>> TrackerService::Start(
     const std::string& address, const TrackerOptions& options,
     const Clock& clock, Random& random, FleetStore& store) {
   RETURN_IF_ERROR(Validate(options));
-  ASSIGN_OR_RETURN(const HostPort host_port, Split(address));
+  ASSIGN_OR_RETURN(const auto host_port, SplitHostPort(address));
   auto parts = std::make_unique<Parts>();
   Parts* raw = parts.get();
   // No action exists before a stream does, and no stream before the services.
@@ -146,9 +96,9 @@ absl::StatusOr<std::unique_ptr<TrackerService>> TrackerService::Start(
   if (parts->server == nullptr || port == 0) {
     parts->loop.reset();
     return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", address, ": ", WhyNot(host_port)));
+        absl::StrCat("cannot listen on ", address, ": ", WhyNotListening(host_port.first, host_port.second)));
   }
-  parts->address = absl::StrCat(host_port.host, ":", port);
+  parts->address = absl::StrCat(host_port.first, ":", port);
   return std::unique_ptr<TrackerService>(new TrackerService(std::move(parts)));
 }
 

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/host_port.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
@@ -212,7 +213,8 @@ absl::Status Serve(Flags flags) {
         "--listen: port 65535 leaves none for the tracker, which takes the "
         "next one");
   }
-  RETURN_IF_ERROR(Resolve(host, wanted_port).status());
+  // Asked before anything is made: a taken port changes nothing.
+  ASSIGN_OR_RETURN(int port, ProbePortPair(host, wanted_port));
   RETURN_IF_ERROR(MakeDirectory(flags.dir));
   for (const char* sub : {"/logs", "/tracker", "/agent"}) {
     RETURN_IF_ERROR(MakeDirectory(flags.dir + sub));
@@ -221,7 +223,6 @@ absl::Status Serve(Flags flags) {
   // One that was killed left its address behind.
   std::error_code ignored;
   fs::remove(AddressFile(flags.dir), ignored);
-  ASSIGN_OR_RETURN(int port, ProbePortPair(host, wanted_port));
 
   const std::atomic<bool>& stop = StopRequested();
   Fleet fleet(flags, host, port);

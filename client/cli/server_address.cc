@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/host_port.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 
@@ -20,21 +20,6 @@ std::string Environment(const char* name) {
 }
 
 }  // namespace
-
-absl::StatusOr<std::pair<std::string, int>> SplitHostPort(
-    std::string_view address) {
-  const size_t colon = address.rfind(':');
-  int port = -1;
-  if (colon == std::string_view::npos || colon == 0 ||
-      !absl::SimpleAtoi(ToAbsl(address.substr(colon + 1)), &port) || port < 0 ||
-      port > 65535) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", ToAbsl(address),
-                     "' is no address: wanted HOST:PORT with a port from 0 "
-                     "to 65535"));
-  }
-  return std::pair(std::string(address.substr(0, colon)), port);
-}
 
 std::string DefaultStateDir() {
   if (std::string state = Environment("XDG_STATE_HOME"); !state.empty()) {

@@ -2,10 +2,8 @@
 #ifndef REGATTA_CLIENT_CLI_SERVER_ADDRESS_H_
 #define REGATTA_CLIENT_CLI_SERVER_ADDRESS_H_
 
-#include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "absl/status/statusor.h"
 
@@ -28,10 +26,6 @@ absl::StatusOr<ServerAddress> FindServer(std::string_view flag);
 std::string DefaultStateDir();
 // The file in a state folder that holds the server's address.
 std::string AddressFile(std::string_view state_dir);
-
-// "HOST", PORT. InvalidArgument unless HOST is not empty and PORT is 0..65535.
-absl::StatusOr<std::pair<std::string, int>> SplitHostPort(
-    std::string_view address);
 
 }  // namespace regatta::cli
 

@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <optional>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -78,10 +79,11 @@ struct ServerClient::Impl {
     return response;
   }
 
-  // One WatchJob stream, until it breaks or ends. Sets *ended.
+  // One WatchJob stream, until it breaks, ends or `visit` has enough.
+  // Sets *news once the server has said something.
   grpc::Status WatchOnce(int64_t job_id, const std::atomic<bool>& stop,
                          const std::function<bool(const v1::Job&)>& visit,
-                         SteadyTime* last_news) {
+                         bool* news) {
     grpc::ClientContext context;
     v1::GetJobRequest request;
     request.set_job_id(job_id);
@@ -97,7 +99,7 @@ struct ServerClient::Impl {
     v1::Job job;
     bool enough = false;
     while (!enough && reader->Read(&job)) {
-      *last_news = RealClock().Steady();
+      *news = true;
       enough = !visit(job);
     }
     finished = true;
@@ -163,13 +165,16 @@ absl::Status ServerClient::ListRecords(
 absl::Status ServerClient::WatchJob(
     int64_t job_id, const std::atomic<bool>& stop, absl::Duration patience,
     const std::function<bool(const v1::Job&)>& visit) {
-  SteadyTime last_news = RealClock().Steady();
+  // A job may have no news for hours: patience begins when the stream breaks.
+  std::optional<SteadyTime> broken_since;
   while (true) {
-    const grpc::Status status =
-        impl_->WatchOnce(job_id, stop, visit, &last_news);
+    bool news = false;
+    const grpc::Status status = impl_->WatchOnce(job_id, stop, visit, &news);
     if (status.ok()) return absl::OkStatus();
     if (stop) return absl::CancelledError("stopped watching");
-    if (!MayComeBack(status) || RealClock().Steady() - last_news > patience) {
+    const SteadyTime now = RealClock().Steady();
+    if (news || !broken_since) broken_since = now;
+    if (!MayComeBack(status) || now - *broken_since > patience) {
       return impl_->FromGrpc(status);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(200));

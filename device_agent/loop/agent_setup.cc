@@ -8,19 +8,15 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/host_port.h"
 #include "base/status_macros.h"
 #include "device_agent/spawner/cpu_list.h"
 
 namespace regatta {
 
 absl::Status CheckAddress(const std::string& text) {
-  const size_t colon = text.rfind(':');
-  int port = 0;
-  const bool good = colon != std::string::npos && colon > 0 &&
-                    absl::SimpleAtoi(text.substr(colon + 1), &port) &&
-                    port >= 1 && port <= 65535 &&
-                    text.find_first_of(" /") == std::string::npos;
-  if (good) return absl::OkStatus();
+  const auto parts = SplitHostPort(text);
+  if (parts.ok() && parts->second >= 1) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "--tracker: \"", text, "\" is no HOST:PORT, for example 127.0.0.1:7471"));
 }

@@ -91,12 +91,5 @@ TEST(StateDir, FollowsTheEnvironment) {
   EXPECT_EQ(DefaultStateDir(), "/var/tmp/regatta-" + std::to_string(getuid()));
 }
 
-TEST(SplitHostPort, KeepsColonsOfTheHost) {
-  const auto parts = SplitHostPort("[::1]:80");
-  ASSERT_TRUE(parts.ok()) << parts.status();
-  EXPECT_EQ(parts->first, "[::1]");
-  EXPECT_EQ(parts->second, 80);
-}
-
 }  // namespace
 }  // namespace regatta::cli

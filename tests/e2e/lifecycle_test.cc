@@ -94,8 +94,9 @@ TEST(Lifecycle, ATakenPortIsAnError) {
   Fleet fleet;
   ASSERT_TRUE(fleet.Ready());
   TempDir dir;
-  ExpectRefusal({"--dir", dir.path(), "--listen", fleet.server()},
-                fleet.server());
+  const std::string state = dir.path() + "/new";
+  ExpectRefusal({"--dir", state, "--listen", fleet.server()}, fleet.server());
+  EXPECT_FALSE(std::filesystem::exists(state)) << "it left its folder behind";
 }
 
 TEST(Lifecycle, ASecondUpInOneFolderIsAnError) {

@@ -1,0 +1,25 @@
+// Addresses as people and flags write them: HOST:PORT.
+#ifndef REGATTA_BASE_HOST_PORT_H_
+#define REGATTA_BASE_HOST_PORT_H_
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+
+namespace regatta {
+
+// "HOST", PORT; "[::1]:80" keeps its brackets. InvalidArgument quoting the
+// address unless the host is not empty and free of blanks, and the port is
+// digits from 0 to 65535.
+absl::StatusOr<std::pair<std::string, int>> SplitHostPort(
+    std::string_view address);
+
+// Why the system would not let this process listen there, asked again after a
+// library had only failed: "Address already in use".
+std::string WhyNotListening(const std::string& host, int port);
+
+}  // namespace regatta
+
+#endif  // REGATTA_BASE_HOST_PORT_H_
