@@ -29,64 +29,9 @@
 #include "absl/types/span.h"
 #include "regatta/v1/trial.pb.h"
 #include "regatta/v1/tuning_service.pb.h"
+#include "storage/best_source.h"
 
 namespace regatta {
-
-// What a best-known answer is for.
-struct BestKey {
-  std::string workload_key;
-  std::string device_class;
-  int threads = 1;
-  v1::CacheState cache = v1::CACHE_STATE_WARM;
-  friend auto operator<=>(const BestKey&, const BestKey&) = default;
-};
-
-// A trial as stored.
-struct StoredRecord {
-  v1::TrialResult result;
-  int64_t recorded_unix_ms = 0;
-  std::string family;            // of the workload
-  std::vector<int64_t> extents;  // of its indices, for neighbours
-};
-
-// What a workload is to the log: enough to find neighbours without reading its
-// text.
-struct WorkloadInfo {
-  std::string key;
-  std::string text;
-  std::string family;
-  // The canonical text with extents left out: workloads with equal structure
-  // differ in shape only.
-  std::string structure;
-  std::vector<int64_t> extents;
-};
-
-// The best verified schedule of one key, from records.
-//
-// Rule: among the records of the key with outcome ok that were verified, the
-// one confirmed last by an interleaved comparison (stored by Publish)
-// stands until another is published. Where none was ever published, the record
-// with the least time_ns, the default included; ties go to the earlier record.
-// A record that was abandoned or has no time is never the best. Nor is one,
-// published or not, whose binary (schedule and binary_hash) gave a wrong result
-// in any record of the key: the answer is then the last publication before it,
-// else the fastest that is left.
-struct BestKnown {
-  BestKey key;
-  StoredRecord record;        // of the best schedule
-  bool confirmed = false;     // by interleaved re-measurement
-  int64_t time_ns = 0;
-  int64_t low_ns = 0;         // 95 % interval; equal to time_ns when unknown
-  int64_t high_ns = 0;
-  int64_t samples = 0;        // timed blocks behind it, over all records of the
-                              // schedule
-  int64_t boards = 0;         // distinct devices behind it
-  int64_t default_ns = 0;     // of the publication where it has one, so that it
-                              // agrees with speedup; else the median over the
-                              // key's default trials; 0: none
-  double speedup = 0, speedup_low = 0, speedup_high = 0;  // 0: unknown
-  int64_t since_unix_ms = 0;
-};
 
 // The verdict of a confirmation; stored as an append-only row of its own.
 struct Publication {
@@ -108,10 +53,8 @@ struct RecordFilter {
   std::optional<int64_t> job_id;
 };
 
-class TuningLog {
+class TuningLog : public BestSource {
  public:
-  virtual ~TuningLog() = default;
-
   // A random name of this log, made with it: identifies the server to trackers.
   virtual std::string LogId() const = 0;
 
@@ -133,16 +76,12 @@ class TuningLog {
   virtual absl::Status Publish(const Publication& publication,
                                int64_t unix_ms) = 0;
 
-  virtual absl::StatusOr<std::optional<BestKnown>> Best(
-      const BestKey& key) const = 0;
-  // All best-known rows of a workload, on any class and policy.
-  virtual absl::StatusOr<std::vector<BestKnown>> BestOfWorkload(
-      std::string_view workload_key) const = 0;
-  // Best-known rows of other shapes of the same structure on the class and
-  // policy of `key`, at most `limit`, nearest first in the distance of
-  // log2 extents.
-  virtual absl::StatusOr<std::vector<BestKnown>> BestOfNeighbours(
-      const WorkloadInfo& workload, const BestKey& key, int limit) const = 0;
+  // Calls `visit` for every best-known row with what is known of its workload,
+  // in the order of workload key, class, threads and cache, all of one state of
+  // the log, until it returns false.
+  virtual absl::Status ForEachBest(
+      const std::function<bool(const WorkloadInfo&, const BestKnown&)>& visit)
+      const = 0;
   // Drops the view and derives it again.
   virtual absl::Status RebuildBest() = 0;
 
@@ -151,7 +90,6 @@ class TuningLog {
       const RecordFilter& filter,
       const std::function<bool(const StoredRecord&)>& visit) const = 0;
   virtual absl::StatusOr<int64_t> CountRecords() const = 0;
-  virtual absl::StatusOr<std::vector<std::string>> DeviceClasses() const = 0;
 
   // Jobs are stored as their request and their latest status. A new job gets
   // the next id; a request_id seen before gives that job's id again.

@@ -12,6 +12,7 @@
 #include "storage/sqlite/record_codec.h"
 #include "storage/sqlite/record_store.h"
 #include "storage/time_interval.h"
+#include "storage/validate.h"
 
 namespace regatta::sqlite {
 namespace {
@@ -177,12 +178,12 @@ absl::StatusOr<std::vector<BestKnown>> FindBestOfWorkload(
 absl::StatusOr<std::vector<BestKnown>> FindBestOfNeighbours(
     Connection& db, const WorkloadInfo& workload, const BestKey& key,
     int limit) {
-  // Distance, then the workload that was known first.
-  std::vector<std::tuple<double, int64_t, int64_t>> near;
+  // Distance, workload key, cell.
+  std::vector<std::tuple<double, std::string, int64_t>> near;
   {
     ASSIGN_OR_RETURN(
         Statement find,
-        db.Query("SELECT w.id, w.extents, b.cell_id FROM workload w "
+        db.Query("SELECT w.key, w.extents, b.cell_id FROM workload w "
                  "JOIN cell c ON c.workload_id = w.id "
                  "JOIN best_known b ON b.cell_id = c.id "
                  "WHERE w.structure = ? AND w.key <> ? "
@@ -195,7 +196,7 @@ absl::StatusOr<std::vector<BestKnown>> FindBestOfNeighbours(
       ASSIGN_OR_RETURN(const std::vector<int64_t> extents,
                        DecodeExtents(find.Bytes(1)));
       if (extents.size() != workload.extents.size()) continue;
-      near.emplace_back(Distance(workload.extents, extents), find.Int(0),
+      near.emplace_back(Distance(workload.extents, extents), find.Text(0),
                         find.Int(2));
     }
   }
@@ -208,6 +209,52 @@ absl::StatusOr<std::vector<BestKnown>> FindBestOfNeighbours(
     all.push_back(std::move(best));
   }
   return all;
+}
+
+absl::Status VisitBest(
+    Connection& db,
+    const std::function<bool(const WorkloadInfo&, const BestKnown&)>& visit) {
+  ASSIGN_OR_RETURN(
+      Statement find,
+      db.Query("SELECT b.cell_id, w.key, w.text, w.family, w.structure, "
+               "w.extents FROM workload w JOIN cell c ON c.workload_id = w.id "
+               "JOIN best_known b ON b.cell_id = c.id "
+               "ORDER BY w.key, c.device_class, c.threads, c.cache"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool row, find.Step());
+    if (!row) return absl::OkStatus();
+    WorkloadInfo workload{.key = find.Text(1),
+                          .text = find.Text(2),
+                          .family = find.Text(3),
+                          .structure = find.Text(4)};
+    ASSIGN_OR_RETURN(workload.extents, DecodeExtents(find.Bytes(5)));
+    ASSIGN_OR_RETURN(const BestKnown best, LoadBest(db, find.Int(0)));
+    if (!visit(workload, best)) return absl::OkStatus();
+  }
+}
+
+absl::StatusOr<std::vector<ClassFacts>> FindClassFacts(Connection& db) {
+  std::vector<int64_t> newest;
+  {
+    ASSIGN_OR_RETURN(Statement find,
+                     db.Query("SELECT max(b.record_id) FROM best_known b "
+                              "JOIN cell c ON c.id = b.cell_id "
+                              "GROUP BY c.device_class "
+                              "ORDER BY c.device_class"));
+    while (true) {
+      ASSIGN_OR_RETURN(const bool row, find.Step());
+      if (!row) break;
+      newest.push_back(find.Int(0));
+    }
+  }
+  std::vector<ClassFacts> facts;
+  for (const int64_t id : newest) {
+    ASSIGN_OR_RETURN(const StoredRecord record, GetRecord(db, id));
+    const v1::TrialResult& result = record.result;
+    facts.push_back({KeyOf(result).device_class, result.spec().target(),
+                     result.environment().measure_protocol()});
+  }
+  return facts;
 }
 
 }  // namespace regatta::sqlite

@@ -3,6 +3,7 @@
 #ifndef REGATTA_STORAGE_SQLITE_BEST_QUERIES_H_
 #define REGATTA_STORAGE_SQLITE_BEST_QUERIES_H_
 
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,11 @@ absl::StatusOr<std::vector<BestKnown>> FindBestOfWorkload(
 absl::StatusOr<std::vector<BestKnown>> FindBestOfNeighbours(
     Connection& db, const WorkloadInfo& workload, const BestKey& key,
     int limit);
+// As TuningLog::ForEachBest.
+absl::Status VisitBest(
+    Connection& db,
+    const std::function<bool(const WorkloadInfo&, const BestKnown&)>& visit);
+absl::StatusOr<std::vector<ClassFacts>> FindClassFacts(Connection& db);
 
 }  // namespace regatta::sqlite
 

@@ -99,6 +99,21 @@ absl::StatusOr<std::vector<BestKnown>> SqliteTuningLog::BestOfNeighbours(
   return FindBestOfNeighbours(*db, workload, key, limit);
 }
 
+absl::Status SqliteTuningLog::ForEachBest(
+    const std::function<bool(const WorkloadInfo&, const BestKnown&)>& visit)
+    const {
+  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
+  ASSIGN_OR_RETURN(const ReadTransaction snapshot, ReadTransaction::Begin(*db));
+  return VisitBest(*db, visit);
+}
+
+absl::StatusOr<std::vector<ClassFacts>> SqliteTuningLog::FactsOfClasses()
+    const {
+  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
+  ASSIGN_OR_RETURN(const ReadTransaction snapshot, ReadTransaction::Begin(*db));
+  return FindClassFacts(*db);
+}
+
 absl::Status SqliteTuningLog::RebuildBest() {
   return Write([](Connection& db) { return RebuildBestKnown(db); });
 }

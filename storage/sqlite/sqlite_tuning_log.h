@@ -45,6 +45,10 @@ class SqliteTuningLog : public TuningLog {
   absl::StatusOr<std::vector<BestKnown>> BestOfNeighbours(
       const WorkloadInfo& workload, const BestKey& key,
       int limit) const override;
+  absl::Status ForEachBest(
+      const std::function<bool(const WorkloadInfo&, const BestKnown&)>& visit)
+      const override;
+  absl::StatusOr<std::vector<ClassFacts>> FactsOfClasses() const override;
   absl::Status RebuildBest() override;
   absl::Status ForEachRecord(
       const RecordFilter& filter,

@@ -210,6 +210,80 @@ TEST_P(TuningLogContract, FindsNeighboursNearestFirst) {
   EXPECT_THAT(keys(KeyFor(here, "another-class"), 9), ElementsAre());
 }
 
+TEST_P(TuningLogContract, NeighboursAtOneDistanceComeByKey) {
+  int ordinal = 0;
+  // 128 and 512 are both one octave from 256; put in the other order.
+  for (const int64_t m : {512, 128}) {
+    ASSERT_OK(log_->PutWorkload(Matmul(m, 4, 4)));
+    ASSERT_OK(log_->Append(
+        {OkResult(absl::StrCat("1/0/", ordinal++), Matmul(m, 4, 4), "s", 9)},
+        1));
+  }
+  const WorkloadInfo here = Matmul(256, 4, 4);
+  const auto found = log_->BestOfNeighbours(here, KeyFor(here), 9);
+  ASSERT_OK(found);
+  ASSERT_EQ(found->size(), 2u);
+  EXPECT_EQ((*found)[0].key.workload_key, "matmul-128-4-4");
+}
+
+TEST_P(TuningLogContract, VisitsEveryBestRowInOrderOfItsKey) {
+  struct Row {
+    WorkloadInfo workload;
+    const char* device_class;
+    int threads;
+  };
+  const Row rows[] = {{Matmul(8, 4, 4), "b", 1},
+                      {Matmul(4, 4, 4), "b", 2},
+                      {Matmul(4, 4, 4), "b", 1},
+                      {Matmul(4, 4, 4), "a", 7}};
+  int ordinal = 0;
+  for (const Row& row : rows) {
+    ASSERT_OK(log_->PutWorkload(row.workload));
+    ++ordinal;
+    v1::TrialResult result = OkResult(absl::StrCat("1/0/", ordinal),
+                                      row.workload, "s", 100 + ordinal);
+    result.set_device_class(row.device_class);
+    result.mutable_spec()->mutable_policy()->set_threads(row.threads);
+    result.mutable_spec()->set_target(absl::StrCat("target ", ordinal));
+    result.mutable_environment()->set_measure_protocol("7");
+    ASSERT_OK(log_->Append({result}, ordinal));
+  }
+  // Measured, but nothing that could be the best.
+  ASSERT_OK(log_->PutWorkload(Matmul(2, 2, 2)));
+  ASSERT_OK(log_->Append({Failed(OkResult("1/0/99", Matmul(2, 2, 2), "s", 1),
+                                 v1::OUTCOME_CRASHED)},
+                         1));
+
+  std::vector<std::string> seen, expected;
+  ASSERT_OK(log_->ForEachBest(
+      [&](const WorkloadInfo& workload, const BestKnown& best) {
+        EXPECT_EQ(workload.key, best.key.workload_key);
+        EXPECT_EQ(workload.structure, Matmul(1, 1, 1).structure);
+        EXPECT_EQ(workload.extents[0], best.record.extents[0]);
+        seen.push_back(Describe(best));
+        return true;
+      }));
+  for (const int i : {3, 2, 1, 0}) {
+    BestKey key = KeyFor(rows[i].workload, rows[i].device_class);
+    key.threads = rows[i].threads;
+    const auto best = log_->Best(key);
+    ASSERT_OK(best);
+    ASSERT_TRUE(best->has_value());
+    expected.push_back(Describe(**best));
+  }
+  EXPECT_EQ(seen, expected);
+  int visits = 0;
+  ASSERT_OK(log_->ForEachBest([&](const WorkloadInfo&, const BestKnown&) {
+    return ++visits < 2;
+  }));
+  EXPECT_EQ(visits, 2);
+
+  const auto facts = log_->FactsOfClasses();
+  ASSERT_OK(facts);
+  EXPECT_THAT(*facts, ElementsAre(ClassFacts{"a", "target 4", "7"},
+                                  ClassFacts{"b", "target 3", "7"}));
+}
+
 TEST_P(TuningLogContract, AWorkloadMayBePutAgain) {
   WorkloadInfo workload = Matmul(8, 8, 8);
   ASSERT_OK(log_->PutWorkload(workload));

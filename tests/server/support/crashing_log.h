@@ -57,6 +57,14 @@ class CrashingLog : public TuningLog {
       int limit) const override {
     return log_->BestOfNeighbours(workload, key, limit);
   }
+  absl::Status ForEachBest(
+      const std::function<bool(const WorkloadInfo&, const BestKnown&)>& visit)
+      const override {
+    return log_->ForEachBest(visit);
+  }
+  absl::StatusOr<std::vector<ClassFacts>> FactsOfClasses() const override {
+    return log_->FactsOfClasses();
+  }
   absl::Status RebuildBest() override { return log_->RebuildBest(); }
   absl::Status ForEachRecord(
       const RecordFilter& filter,
