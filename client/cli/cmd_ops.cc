@@ -2,13 +2,38 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/check.h"
 #include "client/cli/commands.h"
 #include "client/cli/documents.h"
 #include "client/cli/exit_code.h"
+#include "compiler/expr/printer.h"
 #include "compiler/ops/op.h"
 
 namespace regatta::cli {
 namespace {
+
+std::string KindName(OpParameter::Kind kind) {
+  switch (kind) {
+    case OpParameter::Kind::kInteger:
+      return "integer";
+    case OpParameter::Kind::kWord:
+      return "word";
+    case OpParameter::Kind::kReal:
+      return "real";
+    case OpParameter::Kind::kIntegers:
+      return "integers";
+    case OpParameter::Kind::kWords:
+      return "words";
+  }
+  CHECK(false) << "parameter kind " << static_cast<int>(kind);
+}
+
+// The expression of an operator's first sample.
+std::string ExpressionOf(const Op& op) {
+  const absl::StatusOr<Workload> workload = ParseWorkload(op.samples.front());
+  CHECK(workload.ok()) << op.samples.front();
+  return PrintExpression(*workload);
+}
 
 Json OpDocument(const Op& op) {
   Json parameters = Json::array();
@@ -16,10 +41,15 @@ Json OpDocument(const Op& op) {
     parameters.push_back(
         {{"name", p.name},
          {"help", p.help},
+         {"kind", KindName(p.kind)},
          {"default", p.default_value ? Json(*p.default_value) : Json(nullptr)},
          {"words", p.words}});
   }
-  return {{"name", op.name}, {"help", op.help}, {"parameters", parameters}};
+  return {{"name", op.name},
+          {"help", op.help},
+          {"parameters", parameters},
+          {"example", op.samples.front()},
+          {"expression", ExpressionOf(op)}};
 }
 
 void PrintOp(const Op& op) {
@@ -37,6 +67,8 @@ void PrintOp(const Op& op) {
     }
     std::cout << "\n";
   }
+  std::cout << "  " << op.samples.front() << " is\n    " << ExpressionOf(op)
+            << "\n";
 }
 
 int Run(bool json) {

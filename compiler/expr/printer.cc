@@ -190,7 +190,12 @@ std::string PrintExpression(const Workload& workload) {
 
 std::string CanonicalExpression(const Workload& workload) {
   return Printer(
-             workload, [](int id) { return absl::StrCat("i", id); },
+             workload,
+             [](int id) {
+               const std::string name = absl::StrCat("i", id);
+               // i8 and i32 are types.
+               return IsReserved(name) ? name + "_" : name;
+             },
              [](int id) { return absl::StrCat("t", id); })
       .Print();
 }

@@ -17,15 +17,29 @@
 
 namespace regatta {
 
-// One parameter of an operator: an integer or a word.
+// One parameter of an operator.
 struct OpParameter {
+  enum class Kind {
+    kInteger,   // 64
+    kWord,      // one of `words`
+    kReal,      // 1e-5; finite
+    kIntegers,  // integers joined by x: 32x64x16
+    kWords,     // some of `words` joined by +: relu+exp
+  };
   std::string name;
-  std::string help;                          // one clause, for `regatta ops`
-  std::optional<std::string> default_value;  // absent: must be given
-  bool is_integer = true;
-  int64_t min = 1, max = int64_t{1} << 31;  // of an integer
-  std::vector<std::string> words;           // allowed values of a word
+  std::string help;  // one clause, for `regatta ops`
+  // Absent: must be given. An integer's default may be the name of a parameter
+  // before it, and is then that one's value.
+  std::optional<std::string> default_value;
+  Kind kind = Kind::kInteger;
+  int64_t min = 1, max = int64_t{1} << 31;  // of an integer or each of a list
+  std::vector<std::string> words;           // of kWord and kWords
 };
+
+// `value` in its one spelling. InvalidArgument when `parameter` does not take
+// it.
+absl::StatusOr<std::string> CheckArgument(const OpParameter& parameter,
+                                          const std::string& value);
 
 // Argument values of one call, complete and checked against the parameters.
 class OpArguments {
@@ -34,7 +48,13 @@ class OpArguments {
       : values_(std::move(values)) {}
   // REQUIRES: the parameter exists and has that kind.
   int64_t Int(std::string_view name) const;
-  const std::string& Word(std::string_view name) const;
+  const std::string& Word(std::string_view name) const;  // or a real number
+  std::vector<int64_t> Ints(std::string_view name) const;
+  std::vector<std::string> Words(std::string_view name) const;
+  // Whether the operator has that parameter at all.
+  bool Has(std::string_view name) const {
+    return values_.count(std::string(name)) > 0;
+  }
 
  private:
   std::map<std::string, std::string> values_;

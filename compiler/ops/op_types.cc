@@ -5,22 +5,34 @@
 
 namespace regatta {
 
+OpParameter WordParameter(std::string name, std::string help,
+                          std::string default_value,
+                          std::vector<std::string> words) {
+  return {.name = std::move(name),
+          .help = std::move(help),
+          .default_value = std::move(default_value),
+          .kind = OpParameter::Kind::kWord,
+          .words = std::move(words)};
+}
+
+OpParameter ListParameter(std::string name, std::string help, int64_t min) {
+  return {.name = std::move(name),
+          .help = std::move(help),
+          .kind = OpParameter::Kind::kIntegers,
+          .min = min};
+}
+
 OpParameter DTypeParameter(bool integers) {
-  OpParameter parameter{.name = "dtype",
-                        .help = "element type of the operands",
-                        .default_value = "f32",
-                        .is_integer = false,
-                        .words = {"f32", "f16", "bf16"}};
+  OpParameter parameter = WordParameter("dtype", "element type of the operands",
+                                        "f32", {"f32", "f16", "bf16"});
   if (integers) parameter.words.push_back("i8");
   return parameter;
 }
 
 OpParameter OutDTypeParameter() {
-  return {.name = "out_dtype",
-          .help = "element type of the result; auto: dtype, i32 for i8",
-          .default_value = "auto",
-          .is_integer = false,
-          .words = {"auto", "f32", "f16", "bf16", "i32"}};
+  return WordParameter("out_dtype",
+                       "element type of the result; auto: dtype, i32 for i8",
+                       "auto", {"auto", "f32", "f16", "bf16", "i32"});
 }
 
 absl::StatusOr<std::string> OutDType(const OpArguments& arguments) {

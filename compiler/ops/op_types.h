@@ -1,5 +1,4 @@
-// What operators share about element types: the parameters `dtype` and
-// `out_dtype`, and operands widened to what sums are kept in.
+// What operators share about parameters: words, element types.
 #ifndef REGATTA_COMPILER_OPS_OP_TYPES_H_
 #define REGATTA_COMPILER_OPS_OP_TYPES_H_
 
@@ -10,6 +9,12 @@
 #include "compiler/ops/op.h"
 
 namespace regatta {
+
+OpParameter WordParameter(std::string name, std::string help,
+                          std::string default_value,
+                          std::vector<std::string> words);
+// A list of integers from `min` on, joined by x.
+OpParameter ListParameter(std::string name, std::string help, int64_t min = 1);
 
 // `dtype` of the operands; integers only where `integers`.
 OpParameter DTypeParameter(bool integers);

@@ -1,10 +1,7 @@
-#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
@@ -47,43 +44,20 @@ const OpParameter* FindParameter(const Op& op, std::string_view name) {
   return nullptr;
 }
 
-// The value in its one spelling; InvalidArgument when the parameter does not
-// take it.
-absl::StatusOr<std::string> CheckValue(const OpParameter& parameter,
-                                       const std::string& value) {
-  if (!parameter.is_integer) {
-    const auto& words = parameter.words;
-    if (std::find(words.begin(), words.end(), value) != words.end()) {
-      return value;
-    }
-    return absl::InvalidArgumentError(
-        absl::StrCat(parameter.name, " is '", value, "'; it must be one of ",
-                     absl::StrJoin(words, ", ")));
-  }
-  const std::string digits = value[0] == '-' ? value.substr(1) : value;
-  if (digits.empty() ||
-      !std::all_of(digits.begin(), digits.end(), absl::ascii_isdigit)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        parameter.name, " is '", value, "'; it must be a whole number"));
-  }
-  int64_t number = 0;
-  if (!absl::SimpleAtoi(value, &number) || number < parameter.min ||
-      number > parameter.max) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(parameter.name, " is ", value, "; it must be from ",
-                     parameter.min, " to ", parameter.max));
-  }
-  return absl::StrCat(number);
-}
-
-// One value: an optional minus, then a number or a word.
+// One value: everything without a blank up to the next ',' or ')'.
 absl::StatusOr<std::string> TakeValue(TokenReader& in) {
-  std::string value = in.Accept("-") ? "-" : "";
-  if (in.Peek().kind != Token::Kind::kName &&
-      in.Peek().kind != Token::Kind::kNumber) {
-    return in.Expected("a number or a word after '='");
+  const auto at_end = [&] {
+    return in.At(",") || in.At(")") || in.At("(") || in.At("=") ||
+           in.Peek().kind == Token::Kind::kEnd;
+  };
+  if (at_end()) return in.Expected("a value after '='");
+  std::string value;
+  size_t end = in.Peek().offset;
+  while (!at_end() && in.Peek().offset == end) {
+    const Token token = in.Take();
+    absl::StrAppend(&value, std::string(token.text));
+    end += token.text.size();
   }
-  absl::StrAppend(&value, std::string(in.Take().text));
   return value;
 }
 
@@ -107,7 +81,8 @@ absl::StatusOr<std::map<std::string, std::string>> ParseArguments(
     }
     const Token at = in.Peek();
     ASSIGN_OR_RETURN(const std::string written, TakeValue(in));
-    const absl::StatusOr<std::string> value = CheckValue(*parameter, written);
+    const absl::StatusOr<std::string> value =
+        CheckArgument(*parameter, written);
     if (!value.ok()) {
       return in.Error(at, std::string(value.status().message()));
     }
@@ -129,7 +104,13 @@ absl::StatusOr<std::string> ExpressionOf(
     const Op& op, std::map<std::string, std::string> values) {
   for (const OpParameter& parameter : op.parameters) {
     if (parameter.default_value.has_value()) {
-      values.emplace(parameter.name, *parameter.default_value);
+      auto same = values.end();
+      if (parameter.kind == OpParameter::Kind::kInteger) {
+        same = values.find(*parameter.default_value);
+      }
+      values.emplace(parameter.name, same == values.end()
+                                         ? *parameter.default_value
+                                         : same->second);
     } else if (values.count(parameter.name) == 0) {
       return absl::InvalidArgumentError(absl::StrCat(
           "parameter '", parameter.name, "' (", parameter.help,

@@ -19,16 +19,17 @@ absl::StatusOr<std::string> Expression(const OpArguments& arguments) {
 }  // namespace
 
 Op SoftmaxOp() {
-  return {.name = "softmax",
-          .help = "softmax of every row of X[rows,cols]",
-          .parameters = {{.name = "rows", .help = "rows"},
-                         {.name = "cols", .help = "columns, summed over"},
-                         DTypeParameter(/*integers=*/false)},
-          .expression = Expression,
-          .samples = {"softmax(rows=64,cols=128)", "softmax(rows=1,cols=1000)",
-                      "softmax(rows=37,cols=61)", "softmax(rows=5,cols=1)",
-                      "softmax(rows=1,cols=1)",
-                      "softmax(rows=9,cols=33,dtype=f16)"}};
+  return {
+      .name = "softmax",
+      .help = "softmax of every row of X[rows,cols]",
+      .parameters = {{.name = "rows", .help = "rows"},
+                     {.name = "cols", .help = "columns, summed over"},
+                     DTypeParameter(/*integers=*/false)},
+      .expression = Expression,
+      .samples = {"softmax(rows=64,cols=128)", "softmax(rows=1,cols=1000)",
+                  "softmax(rows=37,cols=61)", "softmax(rows=5,cols=1)",
+                  "softmax(rows=1,cols=1)", "softmax(rows=9,cols=33,dtype=f16)",
+                  "softmax(rows=9,cols=33,dtype=bf16)"}};
 }
 
 }  // namespace regatta
