@@ -1,5 +1,6 @@
 #include "tracker/message_check.h"
 
+#include <cmath>
 #include <set>
 #include <string>
 
@@ -15,6 +16,7 @@ constexpr int kMaxCredit = 64;
 constexpr int kMaxHeld = 4096;
 constexpr int kMaxResults = 1024;
 constexpr int kMaxTrials = 64;
+constexpr double kMaxWeight = 1e6;
 
 template <typename... Parts>
 absl::Status Bad(const Parts&... parts) {
@@ -99,6 +101,12 @@ absl::Status CheckWork(const v1::Work& work) {
   if (work.trials_size() < 1 || work.trials_size() > kMaxTrials) {
     return Bad("work ", work.work_id(), " has ", work.trials_size(),
                " trials, must have 1 to ", kMaxTrials);
+  }
+  for (const double weight : {work.job_weight(), work.task_weight()}) {
+    if (!std::isfinite(weight) || weight < 0 || weight > kMaxWeight) {
+      return Bad("work ", work.work_id(), " has weight ", weight,
+                 ", must be from 0 to ", kMaxWeight);
+    }
   }
   std::set<std::string> seen;
   for (const v1::TrialSpec& trial : work.trials()) {

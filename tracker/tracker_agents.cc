@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "proto/device_time.h"
 #include "tracker/tracker_core.h"
 
 namespace regatta {
@@ -196,7 +197,7 @@ void TrackerCore::Adopt(Agent& agent, const v1::HeldAssignment& held,
   agent.loop.Dispatched(clock_.Steady());
   agent.holds_stored = true;
   if (work == nullptr) return;
-  queue_.Remove(work->entry());
+  queue_.Remove(work->entry(), clock_.Steady());
   work->state = WorkItem::State::kLeased;
   work->dispatched = true;
   work->attempt = std::max(work->attempt, lease.attempt);
@@ -312,6 +313,9 @@ void TrackerCore::OnResult(
     full = added == ResultBuffer::Added::kFull;
     if (full) agent.owes_results = true;
     if (added == ResultBuffer::Added::kNew) {
+      if (lease != nullptr) {
+        queue_.Charge(id, absl::Nanoseconds(DeviceNs(result)));
+      }
       (*fresh)[server_id].push_back(&result);
     }
     for (int i = 0; !full && work != nullptr && i < work->work.trials_size();
@@ -341,7 +345,7 @@ void TrackerCore::OnResult(
     if (work->state == WorkItem::State::kFinished) work->finished_by = agent.id;
   } else if (work != nullptr && work->state == WorkItem::State::kQueued &&
              work->AllReported()) {
-    queue_.Remove(work->entry());
+    queue_.Remove(work->entry(), clock_.Steady());
     work->finished_by = agent.id;
     Requeue(*work);
   } else if (work != nullptr && work->state == WorkItem::State::kCancelling &&

@@ -16,7 +16,7 @@ WorkItem* TrackerCore::FindWork(std::string_view assignment_id) {
 
 void TrackerCore::Enqueue(WorkItem& work) {
   work.state = WorkItem::State::kQueued;
-  queue_.Push(work.entry());
+  queue_.Push(work.entry(), clock_.Steady());
   dirty_.insert(work.key());
   waits_changed_ = true;
 }
@@ -88,6 +88,7 @@ void TrackerCore::ReportUnfinished(WorkItem& work, v1::Outcome outcome,
 void TrackerCore::EndLease(const std::string& assignment_id) {
   const Lease lease = *leases_.Find(assignment_id);
   leases_.Remove(assignment_id);
+  queue_.Ended(assignment_id, clock_.Steady());
   if (Device* device = registry_.FindDevice(lease.device_id)) {
     device->idle_order = ++idle_order_;
   }

@@ -179,7 +179,9 @@ void TrackerCore::DropAwayServers(SteadyTime now) {
          work != works_.end() && work->first.starts_with(prefix);) {
       WorkItem& item = (work++)->second;
       if (item.state == WorkItem::State::kLeased) continue;
-      if (item.state == WorkItem::State::kQueued) queue_.Remove(item.entry());
+      if (item.state == WorkItem::State::kQueued) {
+        queue_.Remove(item.entry(), clock_.Steady());
+      }
       EraseWork(item);
     }
     // Kept, since agents may go on sending results for it.

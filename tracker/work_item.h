@@ -70,7 +70,16 @@ struct WorkItem {
   }
   JobKey job() const { return {server_id, work.job_id()}; }
   DispatchQueue::Entry entry() const {
-    return {key(), job(), work.priority(), sequence, assignment_id};
+    const auto weight = [](double w) { return w > 0 ? w : 1; };
+    return {.key = key(),
+            .job = job(),
+            .priority = work.priority(),
+            .sequence = sequence,
+            .assignment_id = assignment_id,
+            .task = work.trials(0).task(),
+            .trials = work.trials_size(),
+            .job_weight = weight(work.job_weight()),
+            .task_weight = weight(work.task_weight())};
   }
 };
 
