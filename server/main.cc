@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "compiler/compile.h"
 #include "server/job/job_manager.h"
+#include "server/log_service.h"
 #include "server/tracker_client.h"
 #include "server/tuning_server.h"
 #include "server/tuning_service.h"
@@ -108,7 +109,8 @@ int Serve(const Flags& flags) {
   service_options.compiler_version = VersionFor;
   service_options.list_devices = [&] { return tracker.ListDevices(); };
   TuningServiceImpl service(std::move(service_options));
-  auto server = TuningServer::Start(flags.listen, &service);
+  LogServiceImpl log_service(log->get());
+  auto server = TuningServer::Start(flags.listen, &service, &log_service);
   if (!server.ok()) return Fail(server.status());
 
   std::thread committer([&] { (*jobs)->Run(); });

@@ -16,16 +16,19 @@ constexpr int kMaxRequestBytes = 1 << 20;
 
 }  // namespace
 
-TuningServer::TuningServer(std::string address, TuningServiceImpl* service,
+TuningServer::TuningServer(std::string address, TuningServiceImpl* tuning,
+                           LogServiceImpl* log,
                            std::unique_ptr<grpc::Server> server)
     : address_(std::move(address)),
-      service_(service),
+      tuning_(tuning),
+      log_(log),
       server_(std::move(server)) {}
 
 TuningServer::~TuningServer() { Stop(absl::ZeroDuration()); }
 
 absl::StatusOr<std::unique_ptr<TuningServer>> TuningServer::Start(
-    const std::string& address, TuningServiceImpl* service) {
+    const std::string& address, TuningServiceImpl* tuning,
+    LogServiceImpl* log) {
   ASSIGN_OR_RETURN(const auto host_port, SplitHostPort(address));
   grpc::ServerBuilder builder;
   int port = 0;
@@ -33,19 +36,23 @@ absl::StatusOr<std::unique_ptr<TuningServer>> TuningServer::Start(
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
   builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
   builder.SetMaxSendMessageSize(-1);
-  builder.RegisterService(service);
+  builder.RegisterService(tuning);
+  builder.RegisterService(log);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {
     return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", address, ": ", WhyNotListening(host_port.first, host_port.second)));
+        absl::StrCat("cannot listen on ", address, ": ",
+                     WhyNotListening(host_port.first, host_port.second)));
   }
-  return std::unique_ptr<TuningServer>(new TuningServer(
-      absl::StrCat(host_port.first, ":", port), service, std::move(server)));
+  return std::unique_ptr<TuningServer>(
+      new TuningServer(absl::StrCat(host_port.first, ":", port), tuning, log,
+                       std::move(server)));
 }
 
 void TuningServer::Stop(absl::Duration grace) {
   if (server_ == nullptr) return;
-  service_->Close();
+  tuning_->Close();
+  log_->Close();
   server_->Shutdown(gpr_time_add(
       gpr_now(GPR_CLOCK_REALTIME),
       gpr_time_from_millis(absl::ToInt64Milliseconds(grace), GPR_TIMESPAN)));

@@ -1,4 +1,4 @@
-// Listens for a gRPC service on one address.
+// Listens for gRPC services on one address.
 #ifndef REGATTA_SERVER_TUNING_SERVER_H_
 #define REGATTA_SERVER_TUNING_SERVER_H_
 
@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/log_service.h"
 #include "server/tuning_service.h"
 
 namespace grpc {
@@ -17,11 +18,12 @@ namespace regatta {
 
 class TuningServer {
  public:
-  // `address` is HOST:PORT; port 0 picks a free one. InvalidArgument when it is
-  // not of that form; Unavailable when it cannot be listened on, with the
-  // system's reason.
+  // The services are not owned and outlive it. `address` is HOST:PORT; port 0
+  // picks a free one. InvalidArgument when it is not of that form; Unavailable
+  // when it cannot be listened on, with the system's reason.
   static absl::StatusOr<std::unique_ptr<TuningServer>> Start(
-      const std::string& address, TuningServiceImpl* service);
+      const std::string& address, TuningServiceImpl* tuning,
+      LogServiceImpl* log);
   ~TuningServer();
 
   const std::string& address() const { return address_; }
@@ -29,10 +31,11 @@ class TuningServer {
   void Stop(absl::Duration grace);
 
  private:
-  TuningServer(std::string address, TuningServiceImpl* service,
-               std::unique_ptr<grpc::Server> server);
+  TuningServer(std::string address, TuningServiceImpl* tuning,
+               LogServiceImpl* log, std::unique_ptr<grpc::Server> server);
   std::string address_;
-  TuningServiceImpl* service_;
+  TuningServiceImpl* tuning_;
+  LogServiceImpl* log_;
   std::unique_ptr<grpc::Server> server_;
 };
 

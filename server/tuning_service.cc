@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "compiler/ops/op.h"
 #include "proto/outcome_names.h"
+#include "server/grpc_status_service.h"
 
 namespace regatta {
 namespace {
@@ -17,12 +18,6 @@ constexpr int kRecordsPerPage = 500;
 // A page of records with many blocks stays well under what clients take (4
 // MiB).
 constexpr size_t kBytesPerPage = 1 << 20;
-
-grpc::Status ToGrpc(const absl::Status& status) {
-  // The codes are the same numbers.
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
-                      std::string(status.message()));
-}
 
 template <typename T>
 grpc::Status Reply(absl::StatusOr<T> result, T* response) {

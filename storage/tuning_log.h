@@ -30,6 +30,7 @@
 #include "regatta/v1/trial.pb.h"
 #include "regatta/v1/tuning_service.pb.h"
 #include "storage/best_source.h"
+#include "storage/log_upkeep.h"
 
 namespace regatta {
 
@@ -82,8 +83,11 @@ class TuningLog : public BestSource {
   virtual absl::Status ForEachBest(
       const std::function<bool(const WorkloadInfo&, const BestKnown&)>& visit)
       const = 0;
-  // Drops the view and derives it again.
-  virtual absl::Status RebuildBest() = 0;
+  // Drops the view and derives it again. Returns how many of its rows are not
+  // what they were.
+  virtual absl::StatusOr<int64_t> RebuildBest() = 0;
+  // Looking after the log. Owned by it.
+  virtual const LogUpkeep& upkeep() const = 0;
 
   // Calls `visit` for each match, oldest first, until it returns false.
   virtual absl::Status ForEachRecord(

@@ -20,6 +20,7 @@ AddedCommand AddRecords(CLI::App& app);
 AddedCommand AddCompile(CLI::App& app);
 AddedCommand AddRun(CLI::App& app);
 AddedCommand AddOps(CLI::App& app);
+AddedCommand AddLog(CLI::App& app);
 
 }  // namespace regatta::cli
 

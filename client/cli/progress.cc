@@ -19,20 +19,6 @@ namespace {
 constexpr absl::Duration kPlainInterval = absl::Seconds(5);
 constexpr int kLinesPerTask = 3;
 
-struct TerminalSize {
-  size_t columns = 80;
-  size_t rows = 24;
-};
-
-TerminalSize SizeOfTerminal() {
-  winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 10 ||
-      size.ws_row < 2) {
-    return {};
-  }
-  return {size.ws_col, size.ws_row};
-}
-
 std::string Label(const v1::TaskStatus& task) {
   return absl::StrCat(task.workload(), " on ", task.device_class());
 }
@@ -83,6 +69,15 @@ std::string Bar(const v1::TaskStatus& task) {
 }
 
 }  // namespace
+
+TerminalSize SizeOfTerminal() {
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 10 ||
+      size.ws_row < 2) {
+    return {};
+  }
+  return {size.ws_col, size.ws_row};
+}
 
 std::string ProgressLine(const v1::TaskStatus& task) {
   const std::string rest = BestAndReason(task);

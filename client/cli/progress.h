@@ -18,6 +18,13 @@ namespace regatta::cli {
 // 98.1 GFLOP/s (83 % of the measured peak)".
 std::string ProgressLine(const v1::TaskStatus& task);
 
+// Of standard error; 80 by 24 where it is no terminal.
+struct TerminalSize {
+  size_t columns = 80;
+  size_t rows = 24;
+};
+TerminalSize SizeOfTerminal();
+
 // `line` in at most `width` columns, "..." at its end where it was cut; never
 // within a UTF-8 character.
 std::string FitLine(std::string line, size_t width);

@@ -5,26 +5,13 @@
 #include <optional>
 #include <thread>
 
-#include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
+#include "client/cli/channel_client.h"
 #include "regatta/v1/tuning_service.grpc.pb.h"
 
 namespace regatta::cli {
 namespace {
-
-constexpr auto kUnaryLimit = std::chrono::seconds(10);
-
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  arguments.SetMaxReceiveMessageSize(64 << 20);
-  // A proxy of the environment has no business between us and our server.
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
-                                   arguments);
-}
 
 // A stream that broke, or a server that is going down: worth another try.
 // Everything else is an answer.
@@ -44,39 +31,15 @@ bool MayComeBack(const grpc::Status& status) {
 
 struct ServerClient::Impl {
   explicit Impl(ServerAddress where)
-      : address(std::move(where)),
-        channel(MakeChannel(address.address)),
-        stub(v1::TuningService::NewStub(channel)) {}
-
-  absl::Status FromGrpc(const grpc::Status& status) const {
-    if (status.ok()) return absl::OkStatus();
-    const auto code = static_cast<absl::StatusCode>(status.error_code());
-    // A server that is there says Unavailable, too, while it has no tracker.
-    const bool connected =
-        channel->GetState(/*try_to_connect=*/false) == GRPC_CHANNEL_READY;
-    if ((code == absl::StatusCode::kUnavailable && !connected) ||
-        code == absl::StatusCode::kDeadlineExceeded) {
-      return absl::Status(
-          code, absl::StrCat("the server at ", address.address, " (from ",
-                             address.source,
-                             ") does not answer: ", status.error_message(),
-                             ". Start one with `regatta up`, or name another "
-                             "with --server HOST:PORT"));
-    }
-    return absl::Status(code, status.error_message());
-  }
+      : channel(std::move(where)),
+        stub(v1::TuningService::NewStub(channel.get())) {}
 
   template <typename Request, typename Response>
   absl::StatusOr<Response> Call(grpc::Status (v1::TuningService::Stub::*method)(
                                     grpc::ClientContext*, const Request&,
                                     Response*),
                                 const Request& request) {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + kUnaryLimit);
-    Response response;
-    RETURN_IF_ERROR(
-        FromGrpc((stub.get()->*method)(&context, request, &response)));
-    return response;
+    return channel.Call(*stub, method, request);
   }
 
   // One WatchJob stream, until it breaks, ends or `visit` has enough.
@@ -110,8 +73,7 @@ struct ServerClient::Impl {
     return grpc::Status::OK;
   }
 
-  ServerAddress address;
-  std::shared_ptr<grpc::Channel> channel;
+  ServerChannel channel;
   std::unique_ptr<v1::TuningService::Stub> stub;
 };
 
@@ -159,7 +121,7 @@ absl::Status ServerClient::ListRecords(
   while (reader->Read(&page)) {
     for (const v1::Record& record : page.records()) visit(record);
   }
-  return impl_->FromGrpc(reader->Finish());
+  return impl_->channel.FromGrpc(reader->Finish());
 }
 
 absl::Status ServerClient::WatchJob(
@@ -175,7 +137,7 @@ absl::Status ServerClient::WatchJob(
     const SteadyTime now = RealClock().Steady();
     if (news || !broken_since) broken_since = now;
     if (!MayComeBack(status) || now - *broken_since > patience) {
-      return impl_->FromGrpc(status);
+      return impl_->channel.FromGrpc(status);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }

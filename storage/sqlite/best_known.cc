@@ -161,7 +161,10 @@ absl::Status AddPublication(Connection& db, const Publication& publication,
   return SetBest(db, *cell, record_id, db.LastInsertId());
 }
 
-absl::Status RebuildBestKnown(Connection& db) {
+absl::StatusOr<int64_t> RebuildBestKnown(Connection& db) {
+  RETURN_IF_ERROR(db.Execute(
+      "DROP TABLE IF EXISTS temp.best_before;"
+      "CREATE TEMP TABLE best_before AS SELECT * FROM best_known;"));
   RETURN_IF_ERROR(db.Run("DELETE FROM best_known"));
   std::vector<int64_t> cells;
   {
@@ -173,7 +176,14 @@ absl::Status RebuildBestKnown(Connection& db) {
     }
   }
   for (const int64_t cell : cells) RETURN_IF_ERROR(DeriveBest(db, cell));
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(const int64_t changed,
+                   db.Number("SELECT count(DISTINCT cell_id) FROM ("
+                             "SELECT * FROM (SELECT * FROM temp.best_before "
+                             "EXCEPT SELECT * FROM best_known) UNION ALL "
+                             "SELECT * FROM (SELECT * FROM best_known "
+                             "EXCEPT SELECT * FROM temp.best_before))"));
+  RETURN_IF_ERROR(db.Execute("DROP TABLE temp.best_before"));
+  return changed;
 }
 
 }  // namespace regatta::sqlite

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/record_codec.h"
 #include "storage/tuning_log.h"
@@ -22,8 +23,9 @@ absl::Status NoteRecord(Connection& db, int64_t cell, int64_t record_id,
 absl::Status AddPublication(Connection& db, const Publication& publication,
                             int64_t unix_ms);
 
-// Derives every cell's best from the records and publications.
-absl::Status RebuildBestKnown(Connection& db);
+// Derives every cell's best from the records and publications. Returns how many
+// rows are not what they were.
+absl::StatusOr<int64_t> RebuildBestKnown(Connection& db);
 
 }  // namespace regatta::sqlite
 

@@ -37,7 +37,8 @@ SqliteTuningLog::SqliteTuningLog(std::string path, std::string log_id,
       writer_(writer == nullptr
                   ? nullptr
                   : std::make_unique<GroupWriter>(std::move(writer))),
-      readers_(path_, reader_mode) {}
+      readers_(path_, reader_mode),
+      upkeep_(path_, reader_mode) {}
 
 absl::Status SqliteTuningLog::Write(
     const std::function<absl::Status(Connection&)>& operation) {
@@ -114,8 +115,11 @@ absl::StatusOr<std::vector<ClassFacts>> SqliteTuningLog::FactsOfClasses()
   return FindClassFacts(*db);
 }
 
-absl::Status SqliteTuningLog::RebuildBest() {
-  return Write([](Connection& db) { return RebuildBestKnown(db); });
+absl::StatusOr<int64_t> SqliteTuningLog::RebuildBest() {
+  int64_t changed = 0;
+  RETURN_IF_ERROR(Write(
+      [&](Connection& db) { return Take(RebuildBestKnown(db), changed); }));
+  return changed;
 }
 
 absl::Status SqliteTuningLog::ForEachRecord(

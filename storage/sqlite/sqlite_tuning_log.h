@@ -14,6 +14,7 @@
 #include "storage/sqlite/file_lock.h"
 #include "storage/sqlite/group_writer.h"
 #include "storage/sqlite/reader_pool.h"
+#include "storage/sqlite/upkeep.h"
 #include "storage/tuning_log.h"
 
 namespace regatta::sqlite {
@@ -49,7 +50,8 @@ class SqliteTuningLog : public TuningLog {
       const std::function<bool(const WorkloadInfo&, const BestKnown&)>& visit)
       const override;
   absl::StatusOr<std::vector<ClassFacts>> FactsOfClasses() const override;
-  absl::Status RebuildBest() override;
+  absl::StatusOr<int64_t> RebuildBest() override;
+  const LogUpkeep& upkeep() const override { return upkeep_; }
   absl::Status ForEachRecord(
       const RecordFilter& filter,
       const std::function<bool(const StoredRecord&)>& visit) const override;
@@ -74,6 +76,7 @@ class SqliteTuningLog : public TuningLog {
   std::unique_ptr<FileLock> lock_;
   std::unique_ptr<GroupWriter> writer_;
   mutable ReaderPool readers_;
+  const SqliteUpkeep upkeep_;
 };
 
 }  // namespace regatta::sqlite

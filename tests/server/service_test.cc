@@ -142,7 +142,9 @@ class Service : public ::testing::Test {
     service.compiler_version = options.compiler_version;
     service.list_devices = [this] { return client_->ListDevices(); };
     service_ = std::make_unique<TuningServiceImpl>(service);
-    auto server = TuningServer::Start("127.0.0.1:0", service_.get());
+    log_service_ = std::make_unique<LogServiceImpl>(&world_.plain_log());
+    auto server =
+        TuningServer::Start("127.0.0.1:0", service_.get(), log_service_.get());
     CHECK(server.ok()) << server.status();
     server_ = *std::move(server);
     runner_ = std::thread([this] { jobs_->Run(); });
@@ -190,6 +192,7 @@ class Service : public ::testing::Test {
   std::unique_ptr<TrackerClient> client_;
   std::unique_ptr<JobManager> jobs_;
   std::unique_ptr<TuningServiceImpl> service_;
+  std::unique_ptr<LogServiceImpl> log_service_;
   std::unique_ptr<TuningServer> server_;
   std::thread runner_;
   std::unique_ptr<v1::TuningService::Stub> stub_;
@@ -290,12 +293,15 @@ TEST_F(Service, RefusesWithTheRightCodesAndWords) {
 }
 
 TEST_F(Service, ATakenPortIsAnErrorThatSaysSo) {
-  const auto second = TuningServer::Start(server_->address(), service_.get());
+  const auto second = TuningServer::Start(server_->address(), service_.get(),
+                                          log_service_.get());
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(second.status().message()),
               HasSubstr("already in use"));
   for (const char* address : {"nonsense", "127.0.0.1:", ":80", "h:99999"}) {
-    EXPECT_EQ(TuningServer::Start(address, service_.get()).status().code(),
+    EXPECT_EQ(TuningServer::Start(address, service_.get(), log_service_.get())
+                  .status()
+                  .code(),
               absl::StatusCode::kInvalidArgument)
         << address;
   }

@@ -65,7 +65,10 @@ class CrashingLog : public TuningLog {
   absl::StatusOr<std::vector<ClassFacts>> FactsOfClasses() const override {
     return log_->FactsOfClasses();
   }
-  absl::Status RebuildBest() override { return log_->RebuildBest(); }
+  absl::StatusOr<int64_t> RebuildBest() override {
+    return log_->RebuildBest();
+  }
+  const LogUpkeep& upkeep() const override { return log_->upkeep(); }
   absl::Status ForEachRecord(
       const RecordFilter& filter,
       const std::function<bool(const StoredRecord&)>& visit) const override {

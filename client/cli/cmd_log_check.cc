@@ -1,0 +1,77 @@
+#include <iostream>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "client/cli/documents.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/format.h"
+#include "client/cli/log_access.h"
+#include "client/cli/log_commands.h"
+#include "client/cli/rate_progress.h"
+#include "client/cli/stop_signal.h"
+
+namespace regatta::cli {
+namespace {
+
+// A log that is damaged all over says the same a million times.
+constexpr int64_t kMaxShown = 100;
+
+struct Flags {
+  LogFlags log;
+  bool json = false;
+};
+
+int Run(const Flags& flags) {
+  auto log = OpenLog(flags.log, LogUse::kRead);
+  if (!log.ok()) return Fail(log.status());
+  const std::atomic<bool>& stop = StopRequested();
+  RateProgress display("records", StderrIsTerminal(), RealClock());
+  Json findings = Json::array();
+  int64_t count = 0;
+  const auto records = (*log)->Check(
+      [&](const LogFinding& found) {
+        if (++count > kMaxShown) return;
+        if (flags.json) {
+          findings.push_back({{"where", found.where}, {"what", found.what}});
+        } else {
+          display.Finish();
+          std::cout << found.where << ": " << found.what << "\n";
+        }
+      },
+      [&](const std::string& phase, int64_t done, int64_t total) {
+        display.Update(phase, done, total);
+        return !stop;
+      });
+  display.Finish();
+  if (!records.ok()) return Fail(records.status());
+  if (flags.json) {
+    PrintJson({{"log", (*log)->Place()},
+               {"records", *records},
+               {"whole", count == 0},
+               {"finding_count", count},
+               {"findings", findings}});
+  } else if (count == 0) {
+    std::cout << "The log of " << (*log)->Place() << " is whole: " << *records
+              << " record(s) read, nothing wrong.\n";
+  } else if (count > kMaxShown) {
+    std::cout << "... and " << count - kMaxShown << " more\n";
+  }
+  if (count == 0) return kExitDone;
+  PrintError(absl::StrCat("the log of ", (*log)->Place(), " is not whole: ",
+                          count, " finding(s) in ", *records, " record(s)"));
+  return kExitFailed;
+}
+
+}  // namespace
+
+AddedCommand AddLogCheck(CLI::App& log) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = log.add_subcommand(
+      "check", "Read the whole log and say what is wrong with it");
+  AddLogFlags(command, &flags->log);
+  AddJsonFlag(command, &flags->json);
+  return {command, [flags] { return Run(*flags); }};
+}
+
+}  // namespace regatta::cli

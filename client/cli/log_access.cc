@@ -1,0 +1,61 @@
+#include "client/cli/log_access.h"
+
+#include <utility>
+
+#include "base/status_macros.h"
+#include "client/cli/log_client.h"
+#include "client/cli/server_address.h"
+#include "storage/tuning_log.h"
+
+namespace regatta::cli {
+namespace {
+
+class FileLog : public LogAccess {
+ public:
+  FileLog(std::string path, std::unique_ptr<TuningLog> log)
+      : path_(std::move(path)), log_(std::move(log)) {}
+
+  std::string Place() const override { return path_; }
+  absl::StatusOr<int64_t> Check(
+      const std::function<void(const LogFinding&)>& visit,
+      const UpkeepProgress& progress) override {
+    return log_->upkeep().Check(visit, progress);
+  }
+  absl::StatusOr<int64_t> RebuildBest() override { return log_->RebuildBest(); }
+
+ private:
+  const std::string path_;
+  const std::unique_ptr<TuningLog> log_;
+};
+
+}  // namespace
+
+void AddLogFlags(CLI::App* command, LogFlags* flags) {
+  CLI::Option* log = command->add_option(
+      "--log", flags->log,
+      "Work on this tuning log, which no server may hold, instead of a "
+      "server's");
+  AddServerFlag(command, &flags->server);
+  log->excludes(command->get_option("--server"));
+}
+
+absl::StatusOr<std::unique_ptr<LogAccess>> OpenLog(const LogFlags& flags,
+                                                   LogUse use) {
+  if (flags.log.empty()) {
+    ASSIGN_OR_RETURN(ServerAddress address, FindServer(flags.server.server));
+    return MakeServerLog(std::move(address));
+  }
+  OpenOptions options;
+  options.create = false;
+  options.read_only = use == LogUse::kRead;
+  options.holder = "regatta log";
+  auto log = OpenTuningLog(flags.log, options);
+  // What is wrong is the file, not how the command was called.
+  if (absl::IsInvalidArgument(log.status()) || absl::IsNotFound(log.status())) {
+    return absl::FailedPreconditionError(log.status().message());
+  }
+  RETURN_IF_ERROR(log.status());
+  return std::make_unique<FileLog>(flags.log, *std::move(log));
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,86 @@
+#include "client/cli/log_client.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "client/cli/channel_client.h"
+#include "regatta/v1/log_service.grpc.pb.h"
+
+namespace regatta::cli {
+namespace {
+
+// A rebuild of millions of records takes a while.
+constexpr std::chrono::seconds kRebuildLimit = std::chrono::hours(1);
+
+class ServerLog : public LogAccess {
+ public:
+  explicit ServerLog(ServerAddress address)
+      : place_(absl::StrCat("the server at ", address.address)),
+        channel_(std::move(address)),
+        stub_(v1::LogService::NewStub(channel_.get())) {}
+
+  std::string Place() const override { return place_; }
+
+  absl::StatusOr<int64_t> Check(
+      const std::function<void(const LogFinding&)>& visit,
+      const UpkeepProgress& progress) override {
+    grpc::ClientContext context;
+    auto reader = stub_->Check(&context, v1::CheckLogRequest());
+    v1::CheckLogResponse response;
+    int64_t records = -1;
+    while (reader->Read(&response)) {
+      if (response.has_finding()) {
+        visit({response.finding().where(), response.finding().what()});
+      } else if (response.has_end()) {
+        records = response.end().records();
+      } else if (response.has_progress() &&
+                 !Report(progress, response.progress())) {
+        context.TryCancel();
+      }
+    }
+    RETURN_IF_ERROR(FromGrpc(reader->Finish()));
+    if (records < 0) return CutOff();
+    return records;
+  }
+
+  absl::StatusOr<int64_t> RebuildBest() override {
+    const auto response = channel_.Call(*stub_, &v1::LogService::Stub::Rebuild,
+                                        v1::RebuildLogRequest(), kRebuildLimit);
+    if (!response.ok()) return Explain(response.status());
+    return response->changed();
+  }
+
+ private:
+  static bool Report(const UpkeepProgress& progress,
+                     const v1::LogProgress& report) {
+    return !progress || progress(report.phase(), report.done(), report.total());
+  }
+
+  absl::Status CutOff() const {
+    return absl::UnavailableError(
+        absl::StrCat(place_, " ended its answer too soon"));
+  }
+  absl::Status FromGrpc(const grpc::Status& status) const {
+    return Explain(channel_.FromGrpc(status));
+  }
+  static absl::Status Explain(const absl::Status& status) {
+    if (!absl::IsUnavailable(status)) return status;
+    return absl::UnavailableError(
+        absl::StrCat(std::string(status.message()),
+                     ", or a log that no server holds with --log FILE"));
+  }
+
+  const std::string place_;
+  ServerChannel channel_;
+  std::unique_ptr<v1::LogService::Stub> stub_;
+};
+
+}  // namespace
+
+std::unique_ptr<LogAccess> MakeServerLog(ServerAddress address) {
+  return std::make_unique<ServerLog>(std::move(address));
+}
+
+}  // namespace regatta::cli

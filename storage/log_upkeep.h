@@ -1,0 +1,45 @@
+// Looking after a tuning log: is it whole.
+//
+// Thread safety: all methods may be called from any thread, while others read
+// and write the log.
+#ifndef REGATTA_STORAGE_LOG_UPKEEP_H_
+#define REGATTA_STORAGE_LOG_UPKEEP_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace regatta {
+
+// Something that a whole log would not hold.
+struct LogFinding {
+  std::string where;  // "record 17 (trial 1/0/5)"
+  std::string what;
+};
+
+// Where a long operation is. False: stop, with Cancelled.
+using UpkeepProgress = std::function<bool(
+    const std::string& phase, int64_t done, int64_t total /* 0: unknown */)>;
+
+class LogUpkeep {
+ public:
+  virtual ~LogUpkeep() = default;
+
+  // Reads everything, as of one moment, and tells `visit` of what is wrong: the
+  // file's pages and indexes; records that cannot be read, are malformed, stand
+  // under another key than theirs or with columns that are not theirs; trial
+  // ids below which ordinals could be handed out again; publications and
+  // best-known rows that the records do not bear out; jobs that cannot be read.
+  // Records may arrive meanwhile. Returns how many records were read; an error
+  // only when the log cannot be read at all.
+  virtual absl::StatusOr<int64_t> Check(
+      const std::function<void(const LogFinding&)>& visit,
+      const UpkeepProgress& progress) const = 0;
+};
+
+}  // namespace regatta
+
+#endif  // REGATTA_STORAGE_LOG_UPKEEP_H_

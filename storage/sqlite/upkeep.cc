@@ -1,0 +1,19 @@
+#include "storage/sqlite/upkeep.h"
+
+#include <memory>
+
+#include "base/status_macros.h"
+#include "storage/sqlite/integrity.h"
+
+namespace regatta::sqlite {
+
+absl::StatusOr<int64_t> SqliteUpkeep::Check(
+    const std::function<void(const LogFinding&)>& visit,
+    const UpkeepProgress& progress) const {
+  // Of its own: the check takes long, and leaves temporary tables.
+  ASSIGN_OR_RETURN(const std::unique_ptr<Connection> db,
+                   Connection::Open(path_, reader_mode_));
+  return CheckIntegrity(*db, visit, progress);
+}
+
+}  // namespace regatta::sqlite
