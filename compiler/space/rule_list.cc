@@ -4,12 +4,13 @@
 #include "compiler/space/rules/contraction.h"
 #include "compiler/space/rules/loops.h"
 #include "compiler/space/rules/rows.h"
+#include "compiler/space/rules/windows.h"
 
 namespace regatta {
 
 absl::Span<const SpaceRule* const> SpaceRules(std::string_view target_kind) {
-  static const std::array<const SpaceRule*, 3> kCpu = {
-      &ContractionRule(), &RowsRule(), &LoopsRule()};
+  static const std::array<const SpaceRule*, 4> kCpu = {
+      &WindowsRule(), &ContractionRule(), &RowsRule(), &LoopsRule()};
   if (target_kind == "cpu") return kCpu;
   return {};
 }

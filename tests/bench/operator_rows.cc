@@ -54,7 +54,7 @@ constexpr OperatorRow kRows[] = {
      kMemory},
     {"depthwise 3x3 strided",
      "Y[n,y,x,c] = sum(r,s) pad(X[n,y*2+r-1,x*2+s-1,c], 0) * W[r,s,c] "
-     "where n=4, y=56, x=56, c=128, r=3, s=3, X=f32[4,112,112,128]",
+     "where n=6, y=56, x=56, c=128, r=3, s=3, X=f32[6,112,112,128]",
      kMemory},
     {"depthwise NCHW",
      "Y[n,c,y,x] = sum(r,s) pad(X[n,c,y+r-1,x+s-1], 0) * W[c,r,s] "
@@ -62,15 +62,15 @@ constexpr OperatorRow kRows[] = {
      kMemory},
     {"pool2d max 3x3 strided",
      "Y[n,y,x,c] = max(r,s) pad(X[n,y*2+r-1,x*2+s-1,c], -3.4e38) "
-     "where n=8, y=56, x=56, c=64, r=3, s=3, X=f32[8,112,112,64]",
+     "where n=16, y=56, x=56, c=64, r=3, s=3, X=f32[16,112,112,64]",
      kMemory},
     {"pool2d avg 2x2",
      "Y[n,y,x,c] = sum(r,s) X[n,y*2+r,x*2+s,c] * 0.25 "
-     "where n=8, y=56, x=56, c=64, r=2, s=2, X=f32[8,112,112,64]",
+     "where n=16, y=56, x=56, c=64, r=2, s=2, X=f32[16,112,112,64]",
      kMemory},
     {"pool2d max NCHW",
      "Y[n,c,y,x] = max(r,s) pad(X[n,c,y*2+r-1,x*2+s-1], -3.4e38) "
-     "where n=8, y=56, x=56, c=64, r=3, s=3, X=f32[8,64,112,112]",
+     "where n=16, y=56, x=56, c=64, r=3, s=3, X=f32[16,64,112,112]",
      kMemory},
     {"pool2d global avg",
      "Y[n,c] = sum(y,x) X[n,y,x,c] * 0.02040816 "

@@ -237,7 +237,7 @@ absl::Status TunedOperator::Tune(int trials, uint64_t seed) {
     ASSIGN_OR_RETURN(Candidate candidate, built.get());
     measure(std::move(candidate));
   }
-  std::stable_sort(all.begin(), all.end(),
+  std::sort(all.begin(), all.end(),
                    [](const Candidate& a, const Candidate& b) {
                      return a.seconds < b.seconds;
                    });

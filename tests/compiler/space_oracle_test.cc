@@ -86,6 +86,29 @@ TEST(SpaceOracleTest, SoftmaxSchedulesAgreeWithTheInterpreter) {
   ExpectEnough(checked);
 }
 
+TEST(SpaceOracleTest, WindowSchedulesAgreeWithTheInterpreter) {
+  int checked = 0;
+  for (const char* workload :
+       {// Depthwise, channels last: padding, strides, dilation, what follows.
+        "Y[n,y,x,c] = sum(r,s) pad(X[n,y+r-1,x+s-1,c], 0) * W[r,s,c] where "
+        "n=2, y=7, x=9, c=19, r=3, s=3, X=f32[2,7,9,19]",
+        "Y[y,x,c] = sum(r,s) pad(X[y*2+r-1,x*2+s-2,c], 0) * W[r,s,c]; "
+        "Z[y,x,c] = max(Y[y,x,c] + b[c], 0) where y=5, x=6, c=33, r=3, s=5, "
+        "X=f32[9,11,33]",
+        "Y[y,x,c] = max(r,s) pad(X[y+r*2-2,x+s*2-2,c], -1000) where y=6, x=5, "
+        "c=4, r=3, s=3, X=f32[6,5,4]",
+        // Channels first: lanes along the window.
+        "Y[c,y,x] = sum(r,s) pad(X[c,y+r-1,x+s-1], 0) * W[c,r,s] where c=3, "
+        "y=8, x=37, r=3, s=3, X=f32[3,8,37]",
+        "Y[c,y,x] = max(r,s) X[c,y*2+r,x*2+s] where c=3, y=5, x=20, r=2, s=2",
+        // One dimension; padding wider than the tensor.
+        "Y[x] = sum(s) pad(X[x+s-4], 1) where x=9, s=9, X=f32[3]",
+        "Y[x,c] = min(s) X[x*3+s,c] where x=7, s=2, c=1"}) {
+    checked += CheckSchedules(workload, kAvx512, Scaled(30));
+  }
+  ExpectEnough(checked);
+}
+
 // A check that cannot fail proves nothing.
 TEST(SpaceOracleTest, BrokenLoopsAreNoticed) {
   const Space space = SpaceOf("matmul(m=13,n=37,k=29)");

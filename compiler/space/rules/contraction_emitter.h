@@ -79,15 +79,12 @@ class ContractionEmitter {
                      const VectorTile& tile);
   loop::StmtPtr StoreResults(const RegisterTile& acc, int64_t rows,
                              const VectorTile& tile);
-  loop::StmtPtr FusedStages(const RegisterTile& acc, const Affine& row,
-                            const VectorTile& tile);
 
   Bind BindNow() const;
   Bind BindTile(const Affine& row, const Affine& position) const;
   loop::ValuePtr LoadOperand(const Operand& operand, const Bind& bind) const;
   // Offset of the result's element in row-major order.
   Affine ResultOffset(const Bind& bind) const;
-  bool StoresStage(int stage) const;
   DType ResultType() const;
 
   const ContractionShape& shape_;

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "compiler/space/rules/accesses.h"
 #include "compiler/space/rules/contraction_emitter.h"
+#include "compiler/space/rules/fused_stages.h"
 
 namespace regatta {
 
@@ -127,8 +127,11 @@ StmtPtr ContractionEmitter::Step(const RegisterTile& acc, int64_t rows,
 StmtPtr ContractionEmitter::StoreResults(const RegisterTile& acc, int64_t rows,
                                          const VectorTile& tile) {
   if (k_part_.last) {
+    const FusedStages fused(out_, shape_.stage, stage_count_);
     return MakeLoop(out_, rows, LoopKind::kUnrolled, [&](const Affine& row) {
-      return FusedStages(acc, row, tile);
+      return fused.Store(acc, row, tile, [&](const Affine& position) {
+        return BindTile(row, position);
+      });
     });
   }
   return ForRowsAndVectors(
@@ -136,74 +139,6 @@ StmtPtr ContractionEmitter::StoreResults(const RegisterTile& acc, int64_t rows,
         return loop::Store(partial_, ResultOffset(BindTile(row, at.position)),
                            acc.Load(row, at));
       });
-}
-
-// Whether anything outside the fused stages sees the result of `stage`.
-bool ContractionEmitter::StoresStage(int stage) const {
-  const Workload& w = out_.workload();
-  const int tensor = w.stages[stage].tensor;
-  if (w.tensors[tensor].role == TensorRole::kOutput || stage_count_ == 1) {
-    return true;
-  }
-  for (size_t later = shape_.stage + stage_count_; later < w.stages.size();
-       ++later) {
-    for (const Expr* access : Accesses(w.stages[later].value)) {
-      if (access->tensor == tensor) return true;
-    }
-  }
-  return false;
-}
-
-// The sums of one row become elements of the result, and the fused stages
-// follow, each stage's values in registers for the next ones.
-StmtPtr ContractionEmitter::FusedStages(const RegisterTile& acc,
-                                        const Affine& row,
-                                        const VectorTile& tile) {
-  const Workload& w = out_.workload();
-  std::map<int, RegisterTile> values;  // by tensor
-  std::vector<StmtPtr> body;
-  for (int i = 0; i < stage_count_; ++i) {
-    const Stage& current = w.stages[shape_.stage + i];
-    const DType type = w.tensors[current.tensor].dtype;
-    const bool stores = StoresStage(shape_.stage + i);
-    // Without a later fused stage the value goes straight to memory.
-    const bool keeps = i + 1 < stage_count_;
-    if (keeps) {
-      values.try_emplace(current.tensor, out_, absl::StrCat("fused", i), type,
-                         1, tile);
-    }
-    body.push_back(ForVectors(out_, tile, [&](const VectorPosition& at) {
-      const Bind bind = BindTile(row, at.position);
-      // Fused stages have the same indices under other ids.
-      const Bind bind_current = [&](int index) {
-        for (size_t d = 0; d < current.indices.size(); ++d) {
-          if (current.indices[d] == index) return bind(stage().indices[d]);
-        }
-        return bind(index);
-      };
-      const auto hook = [&](const Expr& access) -> std::optional<ValuePtr> {
-        const auto it = values.find(access.tensor);
-        if (it == values.end()) return std::nullopt;
-        return it->second.Load(Affine(), at);
-      };
-      ValuePtr value = i == 0
-                           ? acc.Load(row, at)
-                           : out_.Translate(current.value, bind_current, hook);
-      value = loop::Cast(std::move(value), type);
-      if (!keeps) {
-        return loop::Store(out_.TensorBuffer(current.tensor),
-                           ResultOffset(bind), std::move(value));
-      }
-      return values.at(current.tensor).Store(Affine(), at, std::move(value));
-    }));
-    if (!keeps || !stores) continue;
-    body.push_back(ForVectors(out_, tile, [&](const VectorPosition& at) {
-      return loop::Store(out_.TensorBuffer(current.tensor),
-                         ResultOffset(BindTile(row, at.position)),
-                         values.at(current.tensor).Load(Affine(), at));
-    }));
-  }
-  return loop::Block(std::move(body));
 }
 
 }  // namespace regatta

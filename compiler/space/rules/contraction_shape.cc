@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "compiler/space/rules/accesses.h"
+#include "compiler/space/rules/fused_stages.h"
 
 namespace regatta {
 namespace {
@@ -18,28 +19,6 @@ bool Uses(const Expr& access, int index) {
   return std::any_of(
       access.subscripts.begin(), access.subscripts.end(),
       [&](const Affine& form) { return form.Coeff(index) != 0; });
-}
-
-// Whether `stage` works element by element on tensors first..stage-1 of the
-// list of stages, at its own position.
-bool Follows(const Workload& w, int first, int stage) {
-  const Stage& s = w.stages[stage];
-  if (s.reduction != Reduction::kNone) return false;
-  if (w.tensors[s.tensor].shape != w.tensors[w.stages[first].tensor].shape) {
-    return false;
-  }
-  bool reads_result = false;
-  for (const Expr* access : Accesses(s.value)) {
-    const bool inside = std::any_of(
-        w.stages.begin() + first, w.stages.begin() + stage,
-        [&](const Stage& earlier) { return earlier.tensor == access->tensor; });
-    if (!inside) continue;
-    reads_result = true;
-    for (size_t d = 0; d < access->subscripts.size(); ++d) {
-      if (access->subscripts[d] != Affine::Var(s.indices[d])) return false;
-    }
-  }
-  return reads_result;
 }
 
 }  // namespace
@@ -94,10 +73,7 @@ std::optional<ContractionShape> MatchContraction(const Workload& w, int stage) {
   shape.b_contiguous = step == 1;
   // Vectors of B would be gathered for a handful of rows.
   if (!shape.b_contiguous && shape.Rows(w) < 8) return std::nullopt;
-  while (stage + shape.fusable_stages + 1 < static_cast<int>(w.stages.size()) &&
-         Follows(w, stage, stage + shape.fusable_stages + 1)) {
-    ++shape.fusable_stages;
-  }
+  shape.fusable_stages = FusableStages(w, stage);
   return shape;
 }
 
