@@ -1,4 +1,5 @@
-// The check of an existing log before it is used.
+// The check of an existing log before it is used. Opening must not take longer
+// as a log grows: LogUpkeep::Check reads everything.
 #ifndef REGATTA_STORAGE_SQLITE_CHECK_LOG_H_
 #define REGATTA_STORAGE_SQLITE_CHECK_LOG_H_
 
@@ -10,9 +11,9 @@
 
 namespace regatta::sqlite {
 
-// Files up to this size are checked page by page; of larger ones every table
-// but the records', and a sample of those.
-inline constexpr int64_t kFullCheckBytes = int64_t{64} << 20;
+// Files up to this size are checked page by page; of larger ones some rows of
+// every table, the newest among them, with the rows that they point to.
+inline constexpr int64_t kFullCheckBytes = int64_t{16} << 20;
 
 // Returns the version of the log that `db` reads, without writing.
 // FailedPrecondition: it is newer than `newest` (names both), or a database of

@@ -7,8 +7,10 @@
 
 namespace regatta::sqlite {
 
-GroupWriter::GroupWriter(std::unique_ptr<Connection> db)
-    : db_(std::move(db)), thread_([this] { Loop(); }) {}
+GroupWriter::GroupWriter(std::unique_ptr<Connection> db, int checkpoint_pages)
+    : db_(std::move(db)),
+      checkpoint_pages_(checkpoint_pages),
+      thread_([this] { Loop(); }) {}
 
 GroupWriter::~GroupWriter() {
   {
@@ -79,7 +81,7 @@ absl::Status GroupWriter::RunOne(Request& request) {
 }
 
 void GroupWriter::Checkpoint() {
-  if (db_->WalPages() <= kCheckpointPages) return;
+  if (db_->WalPages() <= checkpoint_pages_) return;
   const absl::Status status = db_->PassiveCheckpoint();
   // What was committed is safe in the write-ahead log; the next commit tries
   // again. One line per run of failures is enough.

@@ -23,11 +23,12 @@ namespace regatta::sqlite {
 
 class GroupWriter {
  public:
-  // A passive checkpoint follows a commit that leaves more pages than this in
-  // the write-ahead log.
+  // A passive checkpoint follows a commit that leaves more than
+  // `checkpoint_pages` in the write-ahead log.
   static constexpr int kCheckpointPages = 1000;
 
-  explicit GroupWriter(std::unique_ptr<Connection> db);
+  explicit GroupWriter(std::unique_ptr<Connection> db,
+                       int checkpoint_pages = kCheckpointPages);
   // Finishes what is queued, then closes the connection, which moves the whole
   // write-ahead log into the file. REQUIRES: every other connection is closed.
   ~GroupWriter();
@@ -56,6 +57,7 @@ class GroupWriter {
   void Checkpoint();
 
   std::unique_ptr<Connection> db_;
+  const int checkpoint_pages_;
   bool checkpoint_failed_ = false;  // of the last try; the thread's own
 
   mutable std::mutex mutex_;

@@ -133,7 +133,7 @@ absl::StatusOr<std::unique_ptr<TuningLog>> OpenToLook(const std::string& path) {
 }
 
 absl::StatusOr<std::unique_ptr<TuningLog>> OpenToWrite(
-    const std::string& path, const OpenOptions& options) {
+    const std::string& path, const OpenOptions& options, int checkpoint_pages) {
   ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock,
                    FileLock::Exclusive(path, options.holder));
   bool created = false;
@@ -153,19 +153,24 @@ absl::StatusOr<std::unique_ptr<TuningLog>> OpenToWrite(
   ASSIGN_OR_RETURN(std::unique_ptr<Connection> writer, OpenWriter(path));
   ASSIGN_OR_RETURN(std::string log_id, ReadLogId(*writer));
   std::move(discard).Cancel();
-  return std::make_unique<SqliteTuningLog>(path, std::move(log_id),
-                                           std::move(lock), std::move(writer),
-                                           Connection::Mode::kReadOnly);
+  return std::make_unique<SqliteTuningLog>(
+      path, std::move(log_id), std::move(lock), std::move(writer),
+      Connection::Mode::kReadOnly, checkpoint_pages);
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TuningLog>> OpenSqliteLog(
     const std::string& path, const OpenOptions& options) {
+  return OpenSqliteLog(path, options, GroupWriter::kCheckpointPages);
+}
+
+absl::StatusOr<std::unique_ptr<TuningLog>> OpenSqliteLog(
+    const std::string& path, const OpenOptions& options, int checkpoint_pages) {
   ASSIGN_OR_RETURN(const std::string resolved,
                    ResolveLogPath(path, !options.read_only));
   return options.read_only ? OpenToLook(resolved)
-                           : OpenToWrite(resolved, options);
+                           : OpenToWrite(resolved, options, checkpoint_pages);
 }
 
 }  // namespace regatta::sqlite

@@ -30,13 +30,14 @@ absl::Status Take(absl::StatusOr<T> from, T& to) {
 SqliteTuningLog::SqliteTuningLog(std::string path, std::string log_id,
                                  std::unique_ptr<FileLock> lock,
                                  std::unique_ptr<Connection> writer,
-                                 Connection::Mode reader_mode)
+                                 Connection::Mode reader_mode,
+                                 int checkpoint_pages)
     : path_(std::move(path)),
       log_id_(std::move(log_id)),
       lock_(std::move(lock)),
-      writer_(writer == nullptr
-                  ? nullptr
-                  : std::make_unique<GroupWriter>(std::move(writer))),
+      writer_(writer == nullptr ? nullptr
+                                : std::make_unique<GroupWriter>(
+                                      std::move(writer), checkpoint_pages)),
       readers_(path_, reader_mode),
       upkeep_(path_, reader_mode) {}
 

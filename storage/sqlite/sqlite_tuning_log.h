@@ -22,6 +22,9 @@ namespace regatta::sqlite {
 // Opens or creates the log at `path`; errors as OpenTuningLog says.
 absl::StatusOr<std::unique_ptr<TuningLog>> OpenSqliteLog(
     const std::string& path, const OpenOptions& options);
+// With a checkpoint after every `checkpoint_pages` of the write-ahead log.
+absl::StatusOr<std::unique_ptr<TuningLog>> OpenSqliteLog(
+    const std::string& path, const OpenOptions& options, int checkpoint_pages);
 
 class SqliteTuningLog : public TuningLog {
  public:
@@ -30,7 +33,8 @@ class SqliteTuningLog : public TuningLog {
   SqliteTuningLog(std::string path, std::string log_id,
                   std::unique_ptr<FileLock> lock,
                   std::unique_ptr<Connection> writer,
-                  Connection::Mode reader_mode);
+                  Connection::Mode reader_mode,
+                  int checkpoint_pages = GroupWriter::kCheckpointPages);
 
   std::string LogId() const override { return log_id_; }
   absl::Status PutWorkload(const WorkloadInfo& workload) override;
