@@ -19,53 +19,138 @@ struct State {
   bool struck = false;
   int64_t wal_syncs = 0;
   int64_t unsynced_wal_writes = 0;
+  DiskModel* model = nullptr;
 };
 State g_state;
 
 struct File {
   sqlite3_file base;
   int kind;
+  const char* path;  // SQLite's, while the file is open
   sqlite3_file* real() { return reinterpret_cast<sqlite3_file*>(this + 1); }
 };
 
 File* Self(sqlite3_file* file) { return reinterpret_cast<File*>(file); }
 sqlite3_file* Real(sqlite3_file* file) { return Self(file)->real(); }
 
+enum class Call { kWrite, kSync, kTruncate, kDelete, kOpen };
+
+int ErrorOf(Call call) {
+  switch (call) {
+    case Call::kWrite:
+      return SQLITE_IOERR_WRITE;
+    case Call::kSync:
+      return SQLITE_IOERR_FSYNC;
+    case Call::kTruncate:
+      return SQLITE_IOERR_TRUNCATE;
+    case Call::kDelete:
+      return SQLITE_IOERR_DELETE;
+    case Call::kOpen:
+      return SQLITE_CANTOPEN;
+  }
+  return SQLITE_INTERNAL;
+}
+
+bool Counts(FaultAction action, Call call) {
+  switch (action) {
+    case FaultAction::kFailWrites:
+      return call == Call::kWrite;
+    case FaultAction::kFailSyncs:
+      return call == Call::kSync;
+    case FaultAction::kKill:
+      return call == Call::kWrite || call == Call::kSync;
+    case FaultAction::kFailCall:
+    case FaultAction::kFailCalls:
+      return true;
+  }
+  return false;
+}
+
 // SQLITE_OK or the fault's code.
-int Check(sqlite3_file* file, FaultAction operation) {
+int Check(int kind, Call call) {
   std::lock_guard lock(g_state.mutex);
   const Fault& fault = g_state.fault;
-  if (!g_state.armed || (fault.file_kinds & Self(file)->kind) == 0 ||
-      (fault.action != FaultAction::kKill && fault.action != operation) ||
-      ++g_state.seen < fault.nth) {
+  if (!g_state.armed || (fault.file_kinds & kind) == 0 ||
+      !Counts(fault.action, call) || ++g_state.seen < fault.nth) {
     return SQLITE_OK;
   }
-  if (fault.action == FaultAction::kKill) kill(getpid(), SIGKILL);
+  switch (fault.action) {
+    case FaultAction::kKill:
+      kill(getpid(), SIGKILL);
+      break;
+    case FaultAction::kFailCall:
+      if (g_state.seen > fault.nth) return SQLITE_OK;
+      break;
+    default:
+      break;
+  }
   g_state.struck = true;
-  return fault.code;
+  const bool by_call = fault.action == FaultAction::kFailCall ||
+                       fault.action == FaultAction::kFailCalls;
+  return by_call ? ErrorOf(call) : fault.code;
+}
+
+bool LeavesHalf() {
+  std::lock_guard lock(g_state.mutex);
+  return g_state.fault.action == FaultAction::kFailCall && g_state.fault.half;
+}
+
+// Runs `tell` with the model, when there is one and it has a name for it.
+template <typename Tell>
+void TellModel(const char* path, const Tell& tell) {
+  std::lock_guard lock(g_state.mutex);
+  if (g_state.model != nullptr && path != nullptr) tell(*g_state.model);
 }
 
 int Close(sqlite3_file* f) { return Real(f)->pMethods->xClose(Real(f)); }
 int Read(sqlite3_file* f, void* data, int size, sqlite3_int64 offset) {
   return Real(f)->pMethods->xRead(Real(f), data, size, offset);
 }
+int ReallyWrite(sqlite3_file* f, const void* data, int size,
+                sqlite3_int64 offset) {
+  const int code = Real(f)->pMethods->xWrite(Real(f), data, size, offset);
+  if (code != SQLITE_OK) return code;
+  TellModel(Self(f)->path, [&](DiskModel& model) {
+    model.Wrote(Self(f)->path, offset,
+                {static_cast<const char*>(data), static_cast<size_t>(size)});
+  });
+  return code;
+}
 int Write(sqlite3_file* f, const void* data, int size, sqlite3_int64 offset) {
-  if (const int code = Check(f, FaultAction::kFailWrites)) return code;
+  if (const int code = Check(Self(f)->kind, Call::kWrite)) {
+    if (LeavesHalf()) (void)ReallyWrite(f, data, size / 2, offset);
+    return code;
+  }
   if (Self(f)->kind == SQLITE_OPEN_WAL) {
     std::lock_guard lock(g_state.mutex);
     ++g_state.unsynced_wal_writes;
   }
-  return Real(f)->pMethods->xWrite(Real(f), data, size, offset);
+  return ReallyWrite(f, data, size, offset);
 }
 int Truncate(sqlite3_file* f, sqlite3_int64 size) {
-  return Real(f)->pMethods->xTruncate(Real(f), size);
+  if (const int code = Check(Self(f)->kind, Call::kTruncate)) return code;
+  const int code = Real(f)->pMethods->xTruncate(Real(f), size);
+  if (code != SQLITE_OK) return code;
+  TellModel(Self(f)->path,
+            [&](DiskModel& model) { model.Truncated(Self(f)->path, size); });
+  return code;
 }
 int Sync(sqlite3_file* f, int flags) {
-  if (const int code = Check(f, FaultAction::kFailSyncs)) return code;
-  if (Self(f)->kind == SQLITE_OPEN_WAL) {
+  if (const int code = Check(Self(f)->kind, Call::kSync)) {
+    TellModel(Self(f)->path,
+              [&](DiskModel& model) { model.SyncFailed(Self(f)->path); });
+    return code;
+  }
+  {
     std::lock_guard lock(g_state.mutex);
-    ++g_state.wal_syncs;
-    g_state.unsynced_wal_writes = 0;
+    if (Self(f)->kind == SQLITE_OPEN_WAL) {
+      ++g_state.wal_syncs;
+      g_state.unsynced_wal_writes = 0;
+    }
+    if (g_state.model != nullptr && Self(f)->path != nullptr) {
+      g_state.model->Synced(Self(f)->path);
+      return SQLITE_OK;
+    }
   }
   return Real(f)->pMethods->xSync(Real(f), flags);
 }
@@ -136,16 +221,31 @@ int Open(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags,
   auto* real = static_cast<sqlite3_vfs*>(vfs->pAppData);
   Self(file)->base.pMethods = nullptr;
   Self(file)->kind = flags & kKinds;
+  Self(file)->path = name;
+  if (const int code = Check(flags & kKinds, Call::kOpen)) return code;
+  TellModel(name, [&](DiskModel& model) { model.Opening(name); });
   const int code = real->xOpen(real, name, Real(file), flags, out_flags);
   if (Real(file)->pMethods != nullptr) Self(file)->base.pMethods = &kMethods;
+  if (code == SQLITE_OK) {
+    TellModel(name, [&](DiskModel& model) { model.Opened(name); });
+  }
   return code;
+}
+
+// What kind of file it was is not said: it counts as any.
+int Delete(sqlite3_vfs* vfs, const char* name, int sync_folder) {
+  auto* real = static_cast<sqlite3_vfs*>(vfs->pAppData);
+  if (const int code = Check(kKinds, Call::kDelete)) return code;
+  TellModel(name,
+            [&](DiskModel& model) { model.Deleting(name, sync_folder != 0); });
+  return real->xDelete(real, name, sync_folder);
 }
 
 sqlite3_vfs g_vfs;
 
 }  // namespace
 
-FaultVfs::FaultVfs() {
+FaultVfs::FaultVfs(DiskModel* model) {
   sqlite3_vfs* real = sqlite3_vfs_find("unix");
   g_vfs = *real;  // everything that is not about an open file is passed on
   g_vfs.pNext = nullptr;
@@ -153,8 +253,11 @@ FaultVfs::FaultVfs() {
   g_vfs.szOsFile = static_cast<int>(sizeof(File)) + real->szOsFile;
   g_vfs.pAppData = real;
   g_vfs.xOpen = Open;
+  g_vfs.xDelete = Delete;
   sqlite3_vfs_register(&g_vfs, /*makeDflt=*/1);
   Disarm();
+  std::lock_guard lock(g_state.mutex);
+  g_state.model = model;
 }
 
 FaultVfs::~FaultVfs() {
@@ -178,6 +281,11 @@ void FaultVfs::Disarm() {
 bool FaultVfs::Struck() {
   std::lock_guard lock(g_state.mutex);
   return g_state.struck;
+}
+
+int64_t FaultVfs::Seen() {
+  std::lock_guard lock(g_state.mutex);
+  return g_state.seen;
 }
 
 int64_t FaultVfs::WalSyncs() {

@@ -140,10 +140,9 @@ std::vector<pid_t> ProcessesWith(const std::string& text) {
   });
 }
 
-TempDir::TempDir() {
-  char path[] = "/tmp/regatta-test-XXXXXX";
-  CHECK(mkdtemp(path) != nullptr);
-  path_ = path;
+TempDir::TempDir(const std::string& parent)
+    : path_(parent + "/regatta-test-XXXXXX") {
+  CHECK(mkdtemp(path_.data()) != nullptr);
 }
 
 TempDir::~TempDir() {

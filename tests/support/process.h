@@ -58,7 +58,7 @@ std::vector<pid_t> ProcessesWith(const std::string& text);
 // A fresh folder, removed with everything in it at the end of its life.
 class TempDir {
  public:
-  TempDir();
+  explicit TempDir(const std::string& parent = "/tmp");
   ~TempDir();
   const std::string& path() const { return path_; }
 
