@@ -35,11 +35,8 @@ void RemoveLog(const std::string& path) {
   }
 }
 
-absl::Status BuildNew(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<Connection> db,
-                   Connection::Open(path, Connection::Mode::kCreate));
-  RETURN_IF_ERROR(Migrate(*db, Migrations()));
-  ASSIGN_OR_RETURN(Statement mode, db->Query("PRAGMA journal_mode = WAL"));
+absl::Status UseWriteAheadLog(Connection& db, const std::string& path) {
+  ASSIGN_OR_RETURN(Statement mode, db.Query("PRAGMA journal_mode = WAL"));
   ASSIGN_OR_RETURN(const bool row, mode.Step());
   if (!row || mode.Bytes(0) != "wal") {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -47,7 +44,15 @@ absl::Status BuildNew(const std::string& path) {
         ": this file system does not support SQLite's write-ahead log; "
         "put the tuning log on a local disk"));
   }
-  return absl::OkStatus();
+  // The switch is committed behind its row, and may fail there.
+  return mode.Step().status();
+}
+
+absl::Status BuildNew(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Connection> db,
+                   Connection::Open(path, Connection::Mode::kCreate));
+  RETURN_IF_ERROR(Migrate(*db, Migrations()));
+  return UseWriteAheadLog(*db, path);
 }
 
 // Makes the log under another name and renames it, so that no crash leaves half
@@ -96,14 +101,7 @@ absl::StatusOr<std::unique_ptr<Connection>> OpenWriter(
     const std::string& path) {
   ASSIGN_OR_RETURN(std::unique_ptr<Connection> db,
                    Connection::Open(path, Connection::Mode::kReadWrite));
-  {
-    ASSIGN_OR_RETURN(Statement mode, db->Query("PRAGMA journal_mode = WAL"));
-    ASSIGN_OR_RETURN(const bool row, mode.Step());
-    if (!row || mode.Bytes(0) != "wal") {
-      return absl::FailedPreconditionError(
-          absl::StrCat(path, ": SQLite's write-ahead log cannot be used here"));
-    }
-  }
+  RETURN_IF_ERROR(UseWriteAheadLog(*db, path));
   RETURN_IF_ERROR(Migrate(*db, Migrations()));
   return db;
 }
