@@ -89,7 +89,7 @@ std::vector<Step> Session() {
       v1::TrialResult wrong = Failed(batch[2], v1::OUTCOME_WRONG_RESULT);
       wrong.mutable_spec()->set_trial_id("1/1/0");
       append({wrong, Result(ordinal++, w, "s9", 900)});
-      steps.push_back([](TuningLog& log) { return log.RebuildBest(); });
+      steps.push_back([](TuningLog& log) { return log.RebuildBest().status(); });
     }
   }
   return steps;
