@@ -128,6 +128,42 @@ double Distance(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
   return std::sqrt(sum);
 }
 
+// Distance, workload key, workload id.
+using Neighbour = std::tuple<double, std::string, int64_t>;
+
+// Other shapes of the workload's structure, in no order.
+absl::StatusOr<std::vector<Neighbour>> FindNeighbours(
+    Connection& db, const WorkloadInfo& workload) {
+  ASSIGN_OR_RETURN(Statement find,
+                   db.Query("SELECT id, key, extents FROM workload "
+                            "WHERE structure = ? AND key <> ?",
+                            workload.structure, workload.key));
+  std::vector<Neighbour> near;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool row, find.Step());
+    if (!row) return near;
+    ASSIGN_OR_RETURN(const std::vector<int64_t> extents,
+                     DecodeExtents(find.Bytes(2)));
+    if (extents.size() != workload.extents.size()) continue;
+    near.emplace_back(Distance(workload.extents, extents), find.Text(1),
+                      find.Int(0));
+  }
+}
+
+// The workload's cell of the class and policy of `key`; 0 when it has no best.
+absl::StatusOr<int64_t> FindBestCell(Connection& db, int64_t workload_id,
+                                     const BestKey& key) {
+  ASSIGN_OR_RETURN(
+      Statement find,
+      db.Query("SELECT b.cell_id FROM cell c "
+               "JOIN best_known b ON b.cell_id = c.id WHERE c.workload_id = ? "
+               "AND c.device_class = ? AND c.threads = ? AND c.cache = ?",
+               workload_id, key.device_class, key.threads,
+               static_cast<int>(key.cache)));
+  ASSIGN_OR_RETURN(const bool row, find.Step());
+  return row ? find.Int(0) : 0;
+}
+
 }  // namespace
 
 absl::StatusOr<std::optional<BestKnown>> FindBest(Connection& db,
@@ -178,34 +214,22 @@ absl::StatusOr<std::vector<BestKnown>> FindBestOfWorkload(
 absl::StatusOr<std::vector<BestKnown>> FindBestOfNeighbours(
     Connection& db, const WorkloadInfo& workload, const BestKey& key,
     int limit) {
-  // Distance, workload key, cell.
-  std::vector<std::tuple<double, std::string, int64_t>> near;
-  {
-    ASSIGN_OR_RETURN(
-        Statement find,
-        db.Query("SELECT w.key, w.extents, b.cell_id FROM workload w "
-                 "JOIN cell c ON c.workload_id = w.id "
-                 "JOIN best_known b ON b.cell_id = c.id "
-                 "WHERE w.structure = ? AND w.key <> ? "
-                 "AND c.device_class = ? AND c.threads = ? AND c.cache = ?",
-                 workload.structure, workload.key, key.device_class,
-                 key.threads, static_cast<int>(key.cache)));
-    while (true) {
-      ASSIGN_OR_RETURN(const bool row, find.Step());
-      if (!row) break;
-      ASSIGN_OR_RETURN(const std::vector<int64_t> extents,
-                       DecodeExtents(find.Bytes(1)));
-      if (extents.size() != workload.extents.size()) continue;
-      near.emplace_back(Distance(workload.extents, extents), find.Text(0),
-                        find.Int(2));
-    }
-  }
-  const size_t kept =
-      std::min(near.size(), static_cast<size_t>(std::max(limit, 0)));
-  std::partial_sort(near.begin(), near.begin() + kept, near.end());
   std::vector<BestKnown> all;
-  for (size_t i = 0; i < kept; ++i) {
-    ASSIGN_OR_RETURN(BestKnown best, LoadBest(db, std::get<2>(near[i])));
+  if (limit <= 0) return all;
+  ASSIGN_OR_RETURN(std::vector<Neighbour> near, FindNeighbours(db, workload));
+  // Most structures have far more shapes than are asked for, so only the
+  // nearest are put in order and looked up.
+  const auto farther = [](const Neighbour& a, const Neighbour& b) {
+    return b < a;
+  };
+  std::make_heap(near.begin(), near.end(), farther);
+  while (!near.empty() && static_cast<int>(all.size()) < limit) {
+    std::pop_heap(near.begin(), near.end(), farther);
+    const int64_t workload_id = std::get<2>(near.back());
+    near.pop_back();
+    ASSIGN_OR_RETURN(const int64_t cell, FindBestCell(db, workload_id, key));
+    if (cell == 0) continue;
+    ASSIGN_OR_RETURN(BestKnown best, LoadBest(db, cell));
     all.push_back(std::move(best));
   }
   return all;

@@ -211,7 +211,9 @@ TEST_F(SqliteOpen, TheQuickerCheckOfALargeLogFindsDamageOfItsSmallTables) {
   const auto check = [&] {
     const auto db =
         sqlite::Connection::Open(path_, sqlite::Connection::Mode::kImmutable);
-    return sqlite::CheckLog(**db, path_, 1, /*full_check_bytes=*/0);
+    return sqlite::CheckLog(**db, path_,
+                            static_cast<int64_t>(sqlite::Migrations().size()),
+                            /*full_check_bytes=*/0);
   };
   EXPECT_OK(check());
   int found = 0;
