@@ -392,6 +392,15 @@ TEST_P(TuningLogContract, RandomHistoriesGiveTheAnswerOfTheRuleAndOfARebuild) {
         const bool fits = history.Fit(r);
         ASSERT_EQ(log_->Publish(verdict, step).ok(), fits);
         if (fits) history.publications.push_back(verdict);
+      } else if (random.Below(6) == 0 && !history.records.empty()) {
+        // A trial that is reported again, even with another outcome.
+        v1::TrialResult again = RandomResult(random, ordinal, workload);
+        again.mutable_spec()->set_trial_id(
+            history.records[random.Below(history.records.size())]
+                .spec()
+                .trial_id());
+        ASSERT_EQ(log_->Append({again}, step).value(),
+                  std::vector{AppendStatus::kDuplicate});
       } else {
         const v1::TrialResult r = RandomResult(random, ordinal, workload);
         ASSERT_OK(log_->Append({r}, step));
