@@ -57,10 +57,10 @@ add_library(regatta_measure STATIC
   measure/batch.cc measure/board_facts.cc measure/build_client.cc
   measure/builder.cc measure/core_locks.cc measure/device_executor.cc
   measure/duplicate_index.cc measure/reference_store.cc measure/run_client.cc
-  measure/timing_lock.cc measure/trial_runner.cc measure/trial_timer.cc
-  measure/worker_ending.cc spawner/spawner_client.cc)
+  measure/trial_runner.cc measure/trial_timer.cc measure/worker_ending.cc
+  spawner/spawner_client.cc)
 target_compile_definitions(regatta_measure PRIVATE
   REGATTA_VERSION="${PROJECT_VERSION}")
 target_link_libraries(regatta_measure PUBLIC
-  regatta_proto regatta_board_io regatta_sensors regatta_base
-  absl::str_format)
+  regatta_proto regatta_board_io regatta_agent_probe regatta_sensors
+  regatta_base absl::str_format)

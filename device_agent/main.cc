@@ -24,7 +24,7 @@
 #include "device_agent/loop/agent_setup.h"
 #include "device_agent/loop/spool.h"
 #include "device_agent/measure/build_client.h"
-#include "device_agent/measure/timing_lock.h"
+#include "device_agent/measure/core_locks.h"
 #include "device_agent/measure/trial_runner.h"
 #include "device_agent/probe/background_probe.h"
 #include "device_agent/probe/machine.h"
@@ -82,17 +82,18 @@ void AddFlags(CLI::App* app, AgentFlags* flags) {
       ->check(CLI::Range(1, 64))
       ->type_name("COUNT")
       ->capture_default_str();
-  app->add_option("--timing-lock", flags->timing_lock,
-                  "Lock file shared by all programs that time on these cores")
-      ->type_name("FILE")
-      ->default_str(DefaultTimingLockPath());
+  app->add_option("--lock-folder", flags->lock_folder,
+                  "Folder of the lock files of cores, shared by all programs "
+                  "of this machine that time or build on them")
+      ->type_name("DIR")
+      ->default_str(DefaultLockFolder());
 }
 
 // Fills in the defaults that depend on the machine, and checks.
 absl::Status CompleteFlags(AgentFlags* flags) {
   RETURN_IF_ERROR(CheckAddress(flags->tracker));
   if (flags->state.empty()) flags->state = DefaultStateDir();
-  if (flags->timing_lock.empty()) flags->timing_lock = DefaultTimingLockPath();
+  if (flags->lock_folder.empty()) flags->lock_folder = DefaultLockFolder();
   if (flags->worker_dir.empty()) {
     std::error_code error;
     flags->worker_dir =
@@ -177,7 +178,7 @@ absl::Status Serve(AgentFlags flags) {
   runner_options.exec_prefix =
       absl::StrSplit(flags.exec_prefix, ' ', absl::SkipEmpty());
   runner_options.state_dir = flags.state;
-  runner_options.timing_lock_path = flags.timing_lock;
+  runner_options.lock_folder = flags.lock_folder;
   runner_options.required_sandbox = flags.require_sandbox;
 
   const Machine machine = ReadMachine("");
@@ -208,10 +209,13 @@ absl::Status Serve(AgentFlags flags) {
   probe_options.cpus = cpus;
   probe_options.boot_id = machine.boot_id;
   probe_options.cache_path = flags.state + "/probe";
-  probe_options.exclusively = [lock = TimingLock(flags.timing_lock)](
+  probe_options.exclusively = [locks = CoreLocks(flags.lock_folder),
+                               cpu = cpus.back()](
                                   const std::function<void()>& part,
                                   const std::function<bool()>& stopped) {
-    ASSIGN_OR_RETURN(const TimingLock::Held held, lock.Take(stopped));
+    ASSIGN_OR_RETURN(
+        const CoreLocks::Held held,
+        locks.Take({cpu}, CoreLocks::Use::kTiming, stopped));
     part();
     return absl::OkStatus();
   };

@@ -109,7 +109,6 @@ absl::StatusOr<v1::TrialResult> RunHere(const Host& host,
   options.worker_dir = programs;
   options.state_dir = scratch->path();
   options.devices = {LocalDevice(host)};
-  options.timing_lock_path = DefaultTimingLockPath();
   std::promise<v1::TrialResult> promise;
   std::future<v1::TrialResult> result = promise.get_future();
   ASSIGN_OR_RETURN(

@@ -26,7 +26,7 @@ struct AgentFlags {
   std::string exec_prefix;   // words before each worker's path
   std::vector<std::string> require_sandbox;
   int credit = 3;
-  std::string timing_lock;  // "": DefaultTimingLockPath()
+  std::string lock_folder;  // "": DefaultLockFolder()
 };
 
 // What a board can build for; answered by its build worker.

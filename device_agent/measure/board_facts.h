@@ -1,4 +1,4 @@
-// What is noted beside every result: this boot and this board's settings.
+// What is noted beside every result: this board's settings.
 #ifndef REGATTA_DEVICE_AGENT_MEASURE_BOARD_FACTS_H_
 #define REGATTA_DEVICE_AGENT_MEASURE_BOARD_FACTS_H_
 
@@ -7,9 +7,6 @@
 #include "regatta/v1/trial.pb.h"
 
 namespace regatta {
-
-// Changes with every boot; "" when the kernel does not tell.
-std::string BootId();
 
 // Everything but the compiler's version and the sensors. `cpu`: whose governor
 // is noted; `sandbox`: features in force.

@@ -43,7 +43,7 @@ void ModuleCache::Insert(const std::string& key,
 }
 
 Builder::Builder(BuilderOptions options, std::shared_ptr<SpawnerClient> spawner,
-                 CoreLocks* cores, ModuleCache* modules,
+                 const CoreLocks* cores, ModuleCache* modules,
                  ReferenceStore* references, const Clock* clock)
     : options_(std::move(options)),
       spawner_(spawner),
@@ -61,9 +61,18 @@ absl::Status Builder::Describe() {
   return absl::OkStatus();
 }
 
-Built Builder::Build(const v1::TrialSpec& spec) {
+Built Builder::Build(const v1::TrialSpec& spec,
+                     const std::function<bool()>& cancelled) {
   Built built;
-  const CoreLocks::Held core = cores_->Take({options_.cpu});
+  const absl::StatusOr<CoreLocks::Held> core =
+      cores_->Take({options_.cpu}, CoreLocks::Use::kBuild, cancelled);
+  if (!core.ok()) {
+    built.failure = {absl::IsCancelled(core.status())
+                         ? v1::OUTCOME_CANCELLED
+                         : v1::OUTCOME_DEVICE_FAULT,
+                     std::string(core.status().message())};
+    return built;
+  }
   if (const absl::Status status = Describe(); !status.ok()) {
     built.failure = {v1::OUTCOME_DEVICE_FAULT, std::string(status.message())};
     return built;

@@ -6,6 +6,7 @@
 #ifndef REGATTA_DEVICE_AGENT_MEASURE_BUILDER_H_
 #define REGATTA_DEVICE_AGENT_MEASURE_BUILDER_H_
 
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -52,17 +53,20 @@ struct BuilderOptions {
   BuildWorkerOptions build_worker;
   RunWorkerOptions run_worker;  // makes references, on this builder's core
   int cores = 1;                // of the device
-  int cpu = 0;                  // where it builds; taken during each build
+  int cpu = 0;                  // where it builds; locked during each build
 };
 
 class Builder {
  public:
   // REQUIRES: the locks, the caches and the clock outlive it.
   Builder(BuilderOptions options, std::shared_ptr<SpawnerClient> spawner,
-          CoreLocks* cores, ModuleCache* modules, ReferenceStore* references,
+          const CoreLocks* cores, ModuleCache* modules, ReferenceStore* references,
           const Clock* clock);
 
-  Built Build(const v1::TrialSpec& spec);
+  // Waits for the core; a failure "cancelled" as soon as `cancelled` says so
+  // while it waits.
+  Built Build(const v1::TrialSpec& spec,
+              const std::function<bool()>& cancelled);
   // Of the build worker; "" before the first build.
   std::string compiler_version() const { return compiler_version_; }
   void Abort() { client_.Abort(); }
@@ -75,7 +79,7 @@ class Builder {
 
   const BuilderOptions options_;
   const std::shared_ptr<SpawnerClient> spawner_;
-  CoreLocks* const cores_;
+  const CoreLocks* const cores_;
   ModuleCache* const modules_;
   ReferenceStore* const references_;
   const Clock* const clock_;

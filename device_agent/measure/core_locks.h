@@ -1,36 +1,76 @@
-// Who may use which processor now: a timed run takes its cores, a build takes
-// its one, so that no build disturbs a timed run and both overlap otherwise.
+// Who may use which processor of this host now: a timed run has its cores for
+// itself, whichever agent or program asks; builds share theirs with one another
+// but not with a timed run. So no build disturbs a timed run, and both overlap
+// otherwise.
 //
-// Thread-safe.
+// Per processor there are two files, locked with flock(2), so that the kernel
+// gives a lock back when its last holder is gone, however it went:
+//   regatta-cpu-N.lock  held by who uses the processor: shared by builds,
+//                       exclusively by a timed run
+//   regatta-cpu-N.turn  held while waiting for the former. Who gives the
+//                       processor back and wants it again queues here behind
+//                       those who wait, so neither a row of timed runs nor
+//                       overlapping builds can keep the other out.
+//
+// Every user of the host can take part: the files are only read and belong to
+// whom they may. They are advisory: a program that does not ask is not kept
+// out. Containers take part when they share the folder.
+//
+// Thread-safe: two takers of one process exclude each other too.
 #ifndef REGATTA_DEVICE_AGENT_MEASURE_CORE_LOCKS_H_
 #define REGATTA_DEVICE_AGENT_MEASURE_CORE_LOCKS_H_
 
-#include <map>
-#include <memory>
-#include <mutex>
+#include <functional>
+#include <string>
 #include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "device_agent/spawner/unique_fd.h"
 
 namespace regatta {
 
 class CoreLocks {
  public:
-  using Held = std::vector<std::unique_lock<std::mutex>>;
+  enum class Use { kBuild, kTiming };
 
-  // REQUIRES: `cpus` covers every processor that is asked for later.
-  explicit CoreLocks(const std::vector<int>& cpus) {
-    for (int cpu : cpus) mutexes_[cpu] = std::make_unique<std::mutex>();
-  }
-  // Waits until all are free. REQUIRES: ascending, so that no two takers wait
-  // for each other.
-  Held Take(const std::vector<int>& cpus) {
-    Held held;
-    for (int cpu : cpus) held.emplace_back(*mutexes_.at(cpu));
-    return held;
-  }
+  // Held until destroyed.
+  class Held {
+   public:
+    explicit Held(std::vector<UniqueFd> files) : files_(std::move(files)) {}
+    Held(Held&&) = default;
+    ~Held();
+    // For a process that shall keep them too, such as a run worker's spawner.
+    std::vector<int> fds() const;
+
+   private:
+    std::vector<UniqueFd> files_;
+  };
+
+  // `folder`: of the lock files; the same for all programs of a host.
+  explicit CoreLocks(std::string folder) : folder_(std::move(folder)) {}
+
+  // FailedPrecondition naming the file, when one of `cpus` cannot be locked
+  // here.
+  absl::Status Check(const std::vector<int>& cpus) const;
+
+  // Waits until all are free. Cancelled soon after `cancelled` says so;
+  // FailedPrecondition as Check. REQUIRES: ascending, so that no two takers
+  // wait for each other.
+  absl::StatusOr<Held> Take(const std::vector<int>& cpus, Use use,
+                            const std::function<bool()>& cancelled) const;
 
  private:
-  std::map<int, std::unique_ptr<std::mutex>> mutexes_;
+  absl::StatusOr<UniqueFd> Lock(int cpu, const char* suffix, int operation,
+                                const std::function<bool()>& cancelled) const;
+  std::string Path(int cpu, const char* suffix) const;
+
+  const std::string folder_;
 };
+
+// The folder that all programs of a host use unless told otherwise: /run/lock
+// where every user may write, else /tmp. The same for every user.
+std::string DefaultLockFolder();
 
 // How a device's processors are shared out: timed runs have the last ones,
 // build thread i the one at position i.

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "device_agent/measure/board_facts.h"
+#include "device_agent/probe/machine.h"
 
 namespace regatta {
 
@@ -16,7 +17,7 @@ DeviceExecutor::DeviceExecutor(v1::DeviceInfo device, CorePlan plan,
     : device_(std::move(device)),
       cores_(static_cast<int>(plan.cpus.size())),
       shared_(std::move(shared)),
-      boot_id_(BootId()),
+      boot_id_(ReadBootId("")),
       environment_(BoardEnvironment(plan.cpus.back(), spawner->SandboxText())),
       timer_(std::move(timer), plan, spawner, shared_.cores, shared_.clock) {
   for (const std::string& absent : timer_.absent_sensors()) {
@@ -147,8 +148,11 @@ std::shared_ptr<Batch> DeviceExecutor::TakeToTime(
   return batch;
 }
 
-Built DeviceExecutor::Build(const v1::TrialSpec& spec, Builder* builder) const {
-  if (spec.policy().threads() <= cores_) return builder->Build(spec);
+Built DeviceExecutor::Build(const Batch& batch, const v1::TrialSpec& spec,
+                            Builder* builder) const {
+  if (spec.policy().threads() <= cores_) {
+    return builder->Build(spec, [&] { return ending_ || batch.Stopped(); });
+  }
   Built refused;
   refused.failure = {
       v1::OUTCOME_REFUSED,
@@ -163,7 +167,7 @@ void DeviceExecutor::BuildLoop(Builder* builder) {
     Batch::Trial& trial = place.batch->trials()[place.index];
     const v1::TrialSpec& spec =
         place.batch->assignment().trials(static_cast<int>(place.index));
-    trial.built = Build(spec, builder);
+    trial.built = Build(*place.batch, spec, builder);
     place.batch->Tick();
     v1::TrialResult& result = trial.result;
     result.mutable_environment()->set_compiler_version(

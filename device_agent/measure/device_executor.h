@@ -23,7 +23,7 @@ namespace regatta {
 // Shared by all devices of a runner; outlives them.
 struct ExecutorShared {
   std::function<bool(const std::string&)> may_start;  // never empty
-  CoreLocks* cores = nullptr;
+  const CoreLocks* cores = nullptr;
   ModuleCache* modules = nullptr;
   ReferenceStore* references = nullptr;
   const Clock* clock = nullptr;
@@ -54,7 +54,8 @@ class DeviceExecutor {
   };
 
   void BuildLoop(Builder* builder);
-  Built Build(const v1::TrialSpec& spec, Builder* builder) const;
+  Built Build(const Batch& batch, const v1::TrialSpec& spec,
+              Builder* builder) const;
   void TimeLoop();
   // Waits for work; no batch when the executor ends.
   Place TakeToBuild();
@@ -78,7 +79,7 @@ class DeviceExecutor {
   std::mutex mutex_;  // guards what follows, and the states of all trials
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Batch>> batches_;  // oldest first
-  bool ending_ = false;
+  std::atomic<bool> ending_ = false;  // written with mutex_ held
   std::vector<std::thread> threads_;
 };
 

@@ -23,7 +23,7 @@ struct RunWorkerOptions {
   std::string cpu_list;
   int64_t wall_limit_ms = 0;
   int64_t memory_bytes = 0;
-  int held = -1;  // kept open until the worker is gone (the timing lock)
+  std::vector<int> held;  // kept open until the worker is gone: core locks
 };
 
 class RunClient {

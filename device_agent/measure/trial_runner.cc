@@ -1,6 +1,5 @@
 #include "device_agent/measure/trial_runner.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,29 +13,18 @@
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "device_agent/measure/device_executor.h"
+#include "device_agent/probe/machine.h"
 #include "device_agent/spawner/cpu_list.h"
 
 namespace regatta {
 namespace {
 
-// Processors that this process may use.
-std::vector<int> AllowedCpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cpus;
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return {0};
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  }
-  return cpus;
-}
-
 class LocalTrialRunner : public TrialRunner {
  public:
   LocalTrialRunner(ResultCallback on_result, ExecutorShared shared,
-                   std::string references, std::vector<int> cpus)
+                   std::string references, CoreLocks cores)
       : on_result_(std::move(on_result)),
-        cores_(cpus),
+        cores_(std::move(cores)),
         references_(std::move(references)),
         shared_(std::move(shared)) {
     shared_.cores = &cores_;
@@ -104,7 +92,7 @@ class LocalTrialRunner : public TrialRunner {
   };
 
   const ResultCallback on_result_;
-  CoreLocks cores_;
+  const CoreLocks cores_;
   ModuleCache modules_;
   ReferenceStore references_;
   ExecutorShared shared_;
@@ -180,6 +168,9 @@ absl::StatusOr<std::unique_ptr<TrialRunner>> CreateTrialRunner(
     cpus.insert(plan.cpus.begin(), plan.cpus.end());
     devices.emplace_back(device, std::move(plan));
   }
+  CoreLocks cores(options.lock_folder.empty() ? DefaultLockFolder()
+                                              : options.lock_folder);
+  RETURN_IF_ERROR(cores.Check(std::vector<int>(cpus.begin(), cpus.end())));
   ExecutorShared shared;
   shared.may_start = options.may_start != nullptr
                          ? options.may_start
@@ -187,7 +178,7 @@ absl::StatusOr<std::unique_ptr<TrialRunner>> CreateTrialRunner(
   auto runner = std::make_unique<LocalTrialRunner>(
       std::move(on_result), std::move(shared),
       options.state_dir.empty() ? "" : options.state_dir + "/references",
-      std::vector<int>(cpus.begin(), cpus.end()));
+      std::move(cores));
   for (auto& [device, plan] : devices) {
     std::vector<BuilderOptions> builders;
     for (int i = 0; i < plan.builders(); ++i) {
@@ -203,7 +194,6 @@ absl::StatusOr<std::unique_ptr<TrialRunner>> CreateTrialRunner(
     timer.device = device;
     timer.run_worker = run;
     timer.run_limit_ms = options.run_limit_ms;
-    timer.timing_lock_path = options.timing_lock_path;
     runner->AddDevice(device, plan, std::move(builders), std::move(timer),
                       spawner);
   }

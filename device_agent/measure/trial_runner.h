@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "device_agent/measure/timing_lock.h"  // DefaultTimingLockPath
 #include "regatta/v1/fleet_service.pb.h"
 #include "regatta/v1/worker.pb.h"
 
@@ -52,7 +51,7 @@ struct RunnerOptions {
   std::vector<std::string> exec_prefix;  // "qemu-aarch64 -L ..." before workers
   std::string state_dir;                 // cache of references and modules
   std::vector<v1::DeviceInfo> devices;   // ids, classes, cpu lists
-  std::string timing_lock_path;          // host-wide lock file for shared cores
+  std::string lock_folder;  // of CoreLocks; "": DefaultLockFolder()
   int64_t build_limit_ms = 60'000;
   int64_t run_limit_ms = 10'000;  // raised for slow references
   int64_t run_memory_bytes = int64_t{4} << 30;
@@ -67,12 +66,9 @@ struct RunnerOptions {
 // (see spawner_client.h), shared by everything that starts workers.
 class SpawnerClient;
 
-// The lock file that every program of a host shares unless told otherwise, in
-// /run/lock or /tmp.
-std::string DefaultTimingLockPath();
-
-// FailedPrecondition when a required sandbox feature is missing (names it) and
-// when this is root without another user to run candidates as; NotFound when a
+// FailedPrecondition when a required sandbox feature is missing (names it),
+// when this is root without another user to run candidates as, and when the
+// devices' cores cannot be locked (names the file); NotFound when a
 // worker program is missing.
 absl::StatusOr<std::unique_ptr<TrialRunner>> CreateTrialRunner(
     RunnerOptions options, std::shared_ptr<SpawnerClient> spawner,

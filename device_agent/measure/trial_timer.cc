@@ -63,14 +63,13 @@ int Threads(const v1::TrialSpec& spec) {
 }  // namespace
 
 TrialTimer::TrialTimer(TrialTimerOptions options, CorePlan plan,
-                       std::shared_ptr<SpawnerClient> spawner, CoreLocks* cores,
-                       const Clock* clock)
+                       std::shared_ptr<SpawnerClient> spawner,
+                       const CoreLocks* cores, const Clock* clock)
     : options_(std::move(options)),
       plan_(std::move(plan)),
       spawner_(std::move(spawner)),
       cores_(cores),
       clock_(clock),
-      lock_(options_.timing_lock_path),
       sensors_(SensorContext{"", plan_.cpus}) {
   SetProbed(options_.device);
 }
@@ -80,17 +79,18 @@ void TrialTimer::SetProbed(const v1::DeviceInfo& device) {
   peak_flops_per_s_ = device.peak_flops_per_s();
 }
 
-absl::StatusOr<TrialTimer::Slot> TrialTimer::TakeSlot(
+absl::StatusOr<CoreLocks::Held> TrialTimer::TakeCores(
     int threads, const RunControl& control) {
-  CoreLocks::Held cores = cores_->Take(plan_.TimingCpus(threads));
-  ASSIGN_OR_RETURN(TimingLock::Held lock,
-                   lock_.Take([&] { return control.Stopped(); }));
+  ASSIGN_OR_RETURN(
+      CoreLocks::Held cores,
+      cores_->Take(plan_.TimingCpus(threads), CoreLocks::Use::kTiming,
+                   [&] { return control.Stopped(); }));
   if (control.Stopped()) return absl::CancelledError("stopped");
-  return Slot{std::move(cores), std::move(lock)};
+  return cores;
 }
 
 absl::StatusOr<std::unique_ptr<RunClient>> TrialTimer::StartWorker(
-    const ReadyTrial& trial, const Slot& slot, bool interleave,
+    const ReadyTrial& trial, const CoreLocks::Held& cores, bool interleave,
     int64_t wall_limit_ms) {
   const v1::TrialSpec& spec = *trial.spec;
   v1::RunRequest request;
@@ -106,12 +106,16 @@ absl::StatusOr<std::unique_ptr<RunClient>> TrialTimer::StartWorker(
     request.set_evict_bytes(std::min(2 * last_cache, kMaxEvictBytes));
   }
   RunWorkerOptions options = options_.run_worker;
-  options.cpu_list = FormatCpuList(plan_.TimingCpus(Threads(spec)));
+  options.cpu_list = CpuList(spec);
   options.wall_limit_ms = wall_limit_ms;
-  options.held = slot.lock.fd();
+  options.held = cores.fds();
   return RunClient::Start(std::move(options), spawner_, request,
                           trial.built->code->file.get(),
                           trial.built->reference->get());
+}
+
+std::string TrialTimer::CpuList(const v1::TrialSpec& spec) const {
+  return FormatCpuList(plan_.TimingCpus(Threads(spec)));
 }
 
 int64_t TrialTimer::ScreeningLimitMs(const ReadyTrial& trial) const {
@@ -144,11 +148,12 @@ bool TrialTimer::SettledBefore(const ReadyTrial& trial) {
 
 void TrialTimer::TimeAlone(const ReadyTrial& trial, RunControl& control) {
   if (SettledBefore(trial)) return;
-  absl::StatusOr<Slot> slot = TakeSlot(Threads(*trial.spec), control);
-  if (!slot.ok()) return SettleError(slot.status(), trial.result);
+  absl::StatusOr<CoreLocks::Held> cores = TakeCores(Threads(*trial.spec), control);
+  if (!cores.ok()) return SettleError(cores.status(), trial.result);
+  trial.result->set_timed_cpu_list(CpuList(*trial.spec));
   sensors_.Before();
   absl::StatusOr<std::unique_ptr<RunClient>> started =
-      StartWorker(trial, *slot, /*interleave=*/false, ScreeningLimitMs(trial));
+      StartWorker(trial, *cores, /*interleave=*/false, ScreeningLimitMs(trial));
   if (!started.ok()) return SettleError(started.status(), trial.result);
   RunClient& worker = **started;
   control.Register(&worker);
@@ -176,10 +181,10 @@ void TrialTimer::TimeInterleaved(const std::vector<ReadyTrial>& all,
     threads = std::max(threads, Threads(*trial.spec));
   }
   if (trials.empty()) return;
-  absl::StatusOr<Slot> slot = TakeSlot(threads, control);
-  if (!slot.ok()) {
+  absl::StatusOr<CoreLocks::Held> cores = TakeCores(threads, control);
+  if (!cores.ok()) {
     for (const ReadyTrial& trial : trials) {
-      SettleError(slot.status(), trial.result);
+      SettleError(cores.status(), trial.result);
     }
     return;
   }
@@ -194,11 +199,12 @@ void TrialTimer::TimeInterleaved(const std::vector<ReadyTrial>& all,
   std::vector<std::unique_ptr<RunClient>> workers;
   for (const ReadyTrial& trial : trials) {
     absl::StatusOr<std::unique_ptr<RunClient>> started =
-        StartWorker(trial, *slot, /*interleave=*/true, wall_limit_ms);
+        StartWorker(trial, *cores, /*interleave=*/true, wall_limit_ms);
     if (!started.ok()) {
       SettleError(started.status(), trial.result);
       continue;
     }
+    trial.result->set_timed_cpu_list(CpuList(*trial.spec));
     running.push_back(trial);
     workers.push_back(*std::move(started));
     control.Register(workers.back().get());

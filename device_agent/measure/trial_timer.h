@@ -16,7 +16,6 @@
 #include "device_agent/measure/core_locks.h"
 #include "device_agent/measure/duplicate_index.h"
 #include "device_agent/measure/run_client.h"
-#include "device_agent/measure/timing_lock.h"
 #include "device_agent/sensors/sensor_set.h"
 #include "regatta/v1/fleet_service.pb.h"
 
@@ -29,7 +28,6 @@ struct TrialTimerOptions {
   v1::DeviceInfo device;
   RunWorkerOptions run_worker;  // cpu_list, limits and lock are set per run
   int64_t run_limit_ms = 10'000;
-  std::string timing_lock_path;
 };
 
 // One trial ready to be timed.
@@ -55,7 +53,7 @@ class TrialTimer {
  public:
   // REQUIRES: `cores` and `clock` outlive it.
   TrialTimer(TrialTimerOptions options, CorePlan plan,
-             std::shared_ptr<SpawnerClient> spawner, CoreLocks* cores,
+             std::shared_ptr<SpawnerClient> spawner, const CoreLocks* cores,
              const Clock* clock);
 
   // Interleaving: at least kMinRounds; more while kInterleaveTime lasts, up to
@@ -86,14 +84,11 @@ class TrialTimer {
   }
 
  private:
-  // What a run holds while it lasts.
-  struct Slot {
-    CoreLocks::Held cores;
-    TimingLock::Held lock;
-  };
-  absl::StatusOr<Slot> TakeSlot(int threads, const RunControl& control);
+  // The cores of a run, for as long as it lasts.
+  absl::StatusOr<CoreLocks::Held> TakeCores(int threads,
+                                            const RunControl& control);
   absl::StatusOr<std::unique_ptr<RunClient>> StartWorker(
-      const ReadyTrial& trial, const Slot& slot, bool interleave,
+      const ReadyTrial& trial, const CoreLocks::Held& cores, bool interleave,
       int64_t wall_limit_ms);
   // True when the trial needs no timing: an earlier one had the same code.
   bool SettledBefore(const ReadyTrial& trial);
@@ -105,6 +100,8 @@ class TrialTimer {
   void JudgeTimes(const ReadyTrial& trial);
   void AddReadings(const std::vector<v1::SensorReading>& readings,
                    v1::TrialResult* result);
+  // Where a trial is timed.
+  std::string CpuList(const v1::TrialSpec& spec) const;
   int64_t ScreeningLimitMs(const ReadyTrial& trial) const;
   // Of one that may be far slower than the incumbent, as a default may.
   int64_t LongestLimitMs(const ReadyTrial& trial) const;
@@ -112,9 +109,8 @@ class TrialTimer {
   const TrialTimerOptions options_;
   const CorePlan plan_;
   const std::shared_ptr<SpawnerClient> spawner_;
-  CoreLocks* const cores_;
+  const CoreLocks* const cores_;
   const Clock* const clock_;
-  const TimingLock lock_;
   // 0 while unknown.
   std::atomic<int64_t> last_cache_bytes_ = 0;
   std::atomic<double> peak_flops_per_s_ = 0;

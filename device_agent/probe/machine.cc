@@ -93,11 +93,15 @@ Machine ReadMachine(const std::string& root) {
   if (root.empty() && uname(&names) == 0) machine.hostname = names.nodename;
   if (!root.empty()) machine.hostname = FirstLine(root + "/etc/hostname");
   machine.machine_id = FirstLine(root + "/etc/machine-id");
-  machine.boot_id = FirstLine(root + "/proc/sys/kernel/random/boot_id");
+  machine.boot_id = ReadBootId(root);
   if (machine.boot_id.empty()) machine.boot_id = RandomId();
   machine.marketing_name = MarketingName(root);
   machine.memory_bytes = MemoryBytes(root);
   return machine;
+}
+
+std::string ReadBootId(const std::string& root) {
+  return FirstLine(root + "/proc/sys/kernel/random/boot_id");
 }
 
 std::string ReadGovernor(const std::string& root, int cpu) {

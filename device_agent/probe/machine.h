@@ -25,6 +25,9 @@ struct Machine {
 // a missing boot id is replaced by one of this process.
 Machine ReadMachine(const std::string& root);
 
+// Differs after every boot; "" when the kernel does not tell.
+std::string ReadBootId(const std::string& root);
+
 // The frequency governor of a processor ("performance"); "" when the system
 // does not control its frequency.
 std::string ReadGovernor(const std::string& root, int cpu);

@@ -98,11 +98,11 @@ void Spawner::HandleSpawn(int64_t request_id, const v1::Spawn& spawn,
     event.set_error("a Spawn without a socket beside it");
     return Report(request_id, std::move(event));
   }
-  UniqueFd held;
-  if (descriptors.size() > 1) held = std::move(descriptors[1]);
+  UniqueFd socket = std::move(descriptors[0]);
+  descriptors.erase(descriptors.begin());
   absl::StatusOr<std::unique_ptr<Worker>> worker =
-      Worker::Start(spawn, next_worker_, sandbox_, std::move(descriptors[0]),
-                    std::move(held), clock_);
+      Worker::Start(spawn, next_worker_, sandbox_, std::move(socket),
+                    std::move(descriptors), clock_);
   if (!worker.ok()) {
     event.set_error(std::string(worker.status().message()));
     return Report(request_id, std::move(event));

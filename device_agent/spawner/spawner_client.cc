@@ -118,7 +118,7 @@ absl::Status SpawnerClient::SendRequest(const v1::SpawnRequest& request,
 }
 
 absl::StatusOr<std::unique_ptr<WorkerHandle>> SpawnerClient::Spawn(
-    const v1::Spawn& spawn, int held) {
+    const v1::Spawn& spawn, absl::Span<const int> held) {
   ASSIGN_OR_RETURN(auto ends, FrameChannel::SocketPair());
   auto fate = std::make_shared<WorkerHandle::Fate>();
   v1::SpawnRequest request;
@@ -129,7 +129,7 @@ absl::StatusOr<std::unique_ptr<WorkerHandle>> SpawnerClient::Spawn(
     fates_[request.request_id()] = fate;
   }
   std::vector<int> descriptors = {ends.second.get()};
-  if (held >= 0) descriptors.push_back(held);
+  descriptors.insert(descriptors.end(), held.begin(), held.end());
   const absl::Status sent = SendRequest(request, descriptors);
   ends.second.Reset();
   std::unique_lock<std::mutex> lock(mutex_);

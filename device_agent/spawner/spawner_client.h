@@ -79,11 +79,11 @@ class SpawnerClient : public std::enable_shared_from_this<SpawnerClient> {
   bool alive() const;
   pid_t pid() const { return pid_; }
 
-  // Starts a worker. `held`: a descriptor that the spawner keeps open until the
-  // worker is gone (see worker.proto); -1: none. Internal carries the spawner's
+  // Starts a worker. `held`: descriptors that the spawner keeps open until the
+  // worker is gone (see worker.proto). Internal carries the spawner's
   // reason; Unavailable when the spawner is gone.
-  absl::StatusOr<std::unique_ptr<WorkerHandle>> Spawn(const v1::Spawn& spawn,
-                                                      int held = -1);
+  absl::StatusOr<std::unique_ptr<WorkerHandle>> Spawn(
+      const v1::Spawn& spawn, absl::Span<const int> held = {});
 
  private:
   friend class WorkerHandle;

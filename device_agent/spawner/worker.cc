@@ -149,7 +149,7 @@ std::string ReadAll(int fd) {
 
 absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(
     const v1::Spawn& spawn, int64_t id, Sandbox& sandbox, UniqueFd socket,
-    UniqueFd held, const Clock& clock) {
+    std::vector<UniqueFd> held, const Clock& clock) {
   if (spawn.role() != "build" && spawn.role() != "run") {
     return absl::InvalidArgumentError(
         absl::StrCat("role \"", spawn.role(), "\" is neither build nor run"));

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
@@ -29,11 +30,11 @@ class Worker {
   static constexpr size_t kErrorTailBytes = 4096;
 
   // Starts the program under the sandbox with `socket` as its descriptor 3.
-  // `held` is closed once the worker is gone. NotFound for a program that is
+  // `held` are closed once the worker is gone. NotFound for a program that is
   // not there; other errors name the step of the sandbox that failed.
   static absl::StatusOr<std::unique_ptr<Worker>> Start(
       const v1::Spawn& spawn, int64_t id, Sandbox& sandbox, UniqueFd socket,
-      UniqueFd held, const Clock& clock);
+      std::vector<UniqueFd> held, const Clock& clock);
 
   int64_t id() const { return id_; }
   pid_t pid() const { return pid_; }
@@ -72,7 +73,8 @@ class Worker {
   std::string role_;
   int64_t memory_limit_bytes_ = 0;
   int max_tasks_ = 0;
-  UniqueFd errors_, held_;
+  UniqueFd errors_;
+  std::vector<UniqueFd> held_;
   std::unique_ptr<Cgroup> cgroup_;
   std::optional<SteadyTime> deadline_, kill_deadline_;
   v1::ExitReason reason_ = v1::EXIT_REASON_UNSPECIFIED;

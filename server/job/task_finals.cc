@@ -39,7 +39,8 @@ bool TaskRunner::RoundIsOneRun() const {
     if (first == nullptr) first = &result;
     if (result.device_id() != first->device_id() ||
         result.boot_id() != first->boot_id() ||
-        result.attempt() != first->attempt()) {
+        result.attempt() != first->attempt() ||
+        result.lease_epoch() != first->lease_epoch()) {
       return false;
     }
   }

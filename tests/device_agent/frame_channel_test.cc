@@ -117,7 +117,7 @@ TEST_F(FrameChannelTest, SendingToAGonePeerFailsWithoutASignal) {
 }
 
 TEST_F(FrameChannelTest, TooManyDescriptorsAreRefused) {
-  const int fds[] = {0, 0, 0, 0, 0};
+  const std::vector<int> fds(FrameChannel::kMaxDescriptors + 1, 0);
   EXPECT_EQ(channel_->Send(v1::Kill(), fds).code(),
             absl::StatusCode::kInvalidArgument);
 }

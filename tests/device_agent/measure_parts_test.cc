@@ -1,15 +1,20 @@
 // The small parts of measuring, each by itself.
+#include <sched.h>
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <thread>
 
 #include "compiler/ops/op.h"
 #include "device_agent/build/workload_facts.h"
 #include "device_agent/measure/core_locks.h"
 #include "device_agent/measure/duplicate_index.h"
 #include "device_agent/measure/reference_store.h"
-#include "device_agent/measure/timing_lock.h"
 #include "device_agent/measure/trial_timer.h"
 #include "device_agent/measure/worker_ending.h"
 #include "device_agent/run/exit_codes.h"
@@ -263,25 +268,99 @@ TEST_F(ReferenceStoreTest, AFolderThatCannotBeUsedOnlyCostsTime) {
   EXPECT_EQ(made_, 1);
 }
 
-// ---- the timing lock ----
+// ---- the locks of cores ----
 
-TEST(TimingLockTest, IsExclusiveAndCanBeGivenUpWaitingFor) {
-  const std::string path = ::testing::TempDir() + "/timing-lock-test";
-  const TimingLock lock(path);
-  {
-    auto held = lock.Take([] { return true; });
-    ASSERT_TRUE(held.ok()) << held.status();
-    EXPECT_EQ(TimingLock(path).Take([] { return true; }).status().code(),
-              absl::StatusCode::kCancelled);
+class CoreLocksTest : public ::testing::Test {
+ protected:
+  CoreLocksTest() {
+    folder_ = ::testing::TempDir() + "/core-locks-XXXXXX";
+    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
   }
-  EXPECT_TRUE(TimingLock(path).Take([] { return true; }).ok());
-  EXPECT_TRUE(TimingLock("").Take([] { return true; }).ok());
-  EXPECT_EQ(TimingLock("/no/such/folder/lock")
-                .Take([] { return true; })
-                .status()
-                .code(),
-            absl::StatusCode::kFailedPrecondition);
-  std::filesystem::remove(path);
+  ~CoreLocksTest() override { std::filesystem::remove_all(folder_); }
+
+  static constexpr auto kBuild = CoreLocks::Use::kBuild;
+  static constexpr auto kTiming = CoreLocks::Use::kTiming;
+  // As another program would: a lock of its own on the same folder.
+  absl::StatusOr<CoreLocks::Held> TryTake(const std::vector<int>& cpus,
+                                          CoreLocks::Use use) {
+    return CoreLocks(folder_).Take(cpus, use, [] { return true; });
+  }
+  bool Free(const std::vector<int>& cpus, CoreLocks::Use use) {
+    const auto held = TryTake(cpus, use);
+    if (!held.ok()) {
+      EXPECT_TRUE(absl::IsCancelled(held.status())) << held.status();
+    }
+    return held.ok();
+  }
+
+  std::string folder_;
+};
+
+TEST_F(CoreLocksTest, ATimedRunHasItsCoresForItself) {
+  {
+    const auto held = TryTake({0, 1}, kTiming);
+    ASSERT_TRUE(held.ok()) << held.status();
+    EXPECT_EQ(held->fds().size(), 2u);
+    EXPECT_FALSE(Free({1}, kTiming));
+    EXPECT_FALSE(Free({0}, kBuild));
+    EXPECT_TRUE(Free({2}, kTiming));
+  }
+  EXPECT_TRUE(Free({0, 1}, kTiming));
+}
+
+TEST_F(CoreLocksTest, BuildsShareACoreButNotWithATimedRun) {
+  auto held = TryTake({0}, kBuild);
+  ASSERT_TRUE(held.ok()) << held.status();
+  EXPECT_TRUE(Free({0}, kBuild));
+  EXPECT_FALSE(Free({0}, kTiming));
+}
+
+TEST_F(CoreLocksTest, WhoWaitsIsNotOvertakenByNewBuilds) {
+  auto build = std::make_unique<CoreLocks::Held>(*TryTake({0}, kBuild));
+  std::atomic<bool> asked = false;
+  std::thread timed([&] {
+    const auto held = CoreLocks(folder_).Take({0}, kTiming, [&] {
+      asked = true;
+      return false;
+    });
+    EXPECT_TRUE(held.ok()) << held.status();
+  });
+  while (!asked) sched_yield();
+  EXPECT_FALSE(Free({0}, kBuild));
+  build.reset();
+  timed.join();
+  EXPECT_TRUE(Free({0}, kBuild));
+}
+
+TEST_F(CoreLocksTest, ADeadHolderHoldsNothing) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto held = TryTake({0}, kTiming);
+    if (!held.ok()) _exit(1);
+    raise(SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_TRUE(Free({0}, kTiming));
+}
+
+TEST_F(CoreLocksTest, ACleanedFolderIsNoticed) {
+  const auto old = TryTake({0}, kTiming);
+  ASSERT_TRUE(old.ok());
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    std::filesystem::remove(entry.path());
+  }
+  const auto held = TryTake({0}, kTiming);
+  ASSERT_TRUE(held.ok()) << held.status();
+  EXPECT_FALSE(Free({0}, kTiming));
+}
+
+TEST_F(CoreLocksTest, AFolderThatIsNotThereIsNamed) {
+  const absl::Status status = CoreLocks(folder_ + "/none").Check({0});
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(std::string(status.message()).find(folder_ + "/none"),
+            std::string::npos);
 }
 
 // ---- workloads ----

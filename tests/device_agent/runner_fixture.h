@@ -59,7 +59,7 @@ class RunnerTest : public ::testing::Test {
     target_ = *target;
     options.worker_dir = REGATTA_BIN_DIR;
     if (options.state_dir.empty()) options.state_dir = StateDir();
-    options.timing_lock_path = StateDir() + "/timing.lock";
+    options.lock_folder = StateDir();
     if (options.devices.empty()) {
       v1::DeviceInfo& device = options.devices.emplace_back();
       device.set_device_id("here");

@@ -1,13 +1,14 @@
 // Honest trials through real workers.
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/file.h>
 
 #include <fstream>
+#include <memory>
 #include <set>
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "device_agent/measure/core_locks.h"
+#include "device_agent/probe/machine.h"
 #include "tests/device_agent/runner_fixture.h"
 
 namespace regatta {
@@ -218,11 +219,13 @@ TEST_F(RunnerTest, TimedWindowsOfOneDeviceNeverOverlap) {
   }
 }
 
-TEST_F(RunnerTest, AnotherHoldersTimingLockIsWaitedFor) {
+TEST_F(RunnerTest, AnotherHoldersCoreLockIsWaitedFor) {
   StartRunner();
-  const UniqueFd lock(open((StateDir() + "/timing.lock").c_str(),
-                           O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  ASSERT_EQ(flock(lock.get(), LOCK_EX), 0);
+  // Of the core that a timed run of one thread has.
+  const int cpu = AllowedCpus().back();
+  auto held = std::make_unique<CoreLocks::Held>(
+      *CoreLocks(StateDir()).Take({cpu}, CoreLocks::Use::kTiming,
+                                  [] { return false; }));
   // The runner builds meanwhile, then waits; its ticks stand still.
   runner_->Start(Assign({Trial(kMatmul)}));
   const SteadyTime start = RealClock().Steady();
@@ -231,7 +234,7 @@ TEST_F(RunnerTest, AnotherHoldersTimingLockIsWaitedFor) {
     sched_yield();
   }
   const int64_t released = RealClock().Steady().ns;
-  flock(lock.get(), LOCK_UN);
+  held.reset();
   const std::vector<ResultLog::Entry> entries = log_.Wait(1);
   ASSERT_EQ(entries.size(), 1u);
   EXPECT_EQ(entries[0].result.outcome(), v1::OUTCOME_OK);
