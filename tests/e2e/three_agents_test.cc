@@ -35,7 +35,8 @@ std::vector<int> UsableCpus() {
 // Lists with ranges, as `cpu_list` of a record.
 std::set<int> Cpus(const std::string& list) {
   std::set<int> cpus;
-  for (const std::string part : absl::StrSplit(list, ',')) {
+  for (const std::string& part :
+       std::vector<std::string>(absl::StrSplit(list, ','))) {
     const size_t dash = part.find('-');
     const int first = std::stoi(part);
     const int last =
@@ -52,33 +53,40 @@ class Agents : public ::testing::Test {
 
   // Three agents that the server knows.
   void StartAgents(const std::vector<AgentSetup>& setups) {
-    ASSERT_TRUE(WaitFor(absl::Seconds(20),
-                        [&] { return !fleet_.server().empty(); }))
-        << fleet_.Logs();
+    ASSERT_TRUE(WaitFor(absl::Seconds(20), [&] {
+      return !fleet_.server().empty();
+    })) << fleet_.Logs();
     const std::string server = fleet_.server();
     const size_t colon = server.rfind(':');
-    const std::string tracker =
-        absl::StrCat(server.substr(0, colon), ":",
-                     std::stoi(server.substr(colon + 1)) + 1);
+    const std::string tracker = absl::StrCat(
+        server.substr(0, colon), ":", std::stoi(server.substr(colon + 1)) + 1);
     for (size_t i = 0; i < setups.size(); ++i) {
-      std::vector<std::string> argv = {
-          Program("regatta-agent"), "--tracker", tracker, "--id",
-          absl::StrCat("board-", i), "--cores", setups[i].cores, "--state",
-          absl::StrCat(state_.path(), "/", i)};
+      std::vector<std::string> argv = {Program("regatta-agent"),
+                                       "--tracker",
+                                       tracker,
+                                       "--id",
+                                       absl::StrCat("board-", i),
+                                       "--cores",
+                                       setups[i].cores,
+                                       "--state",
+                                       absl::StrCat(state_.path(), "/", i)};
       if (!setups[i].device_class.empty()) {
         argv.insert(argv.end(), {"--device-class", setups[i].device_class});
       }
       agents_.push_back(std::make_unique<Process>(argv, Environment{}));
     }
-    ASSERT_TRUE(WaitFor(absl::Seconds(40), [&] {
-      const ProcessResult result = fleet_.Run({"devices", "--json"});
-      if (result.exit_code != 0) return false;
-      const Json devices = Json::parse(result.out)["devices"];
-      return devices.size() == setups.size() &&
-             std::all_of(devices.begin(), devices.end(), [](const Json& d) {
-               return d["health"] != "probing";
-             });
-    })) << fleet_.Run({"devices"}).out << fleet_.Logs();
+    ASSERT_TRUE(WaitFor(
+        absl::Seconds(40),
+        [&] {
+          const ProcessResult result = fleet_.Run({"devices", "--json"});
+          if (result.exit_code != 0) return false;
+          const Json devices = Json::parse(result.out)["devices"];
+          return devices.size() == setups.size() &&
+                 std::all_of(devices.begin(), devices.end(), [](const Json& d) {
+                   return d["health"] != "probing";
+                 });
+        }))
+        << fleet_.Run({"devices"}).out << fleet_.Logs();
   }
 
   ~Agents() override {
@@ -155,10 +163,9 @@ TEST_F(Agents, OfOneClassOnSharedCoresTakeTurns) {
   const int trials = TrialsWanted();
   std::cout << "trials: " << trials << " (REGATTA_TEST_SCALE=" << TestScale()
             << ")\n";
-  const Json job =
-      fleet_.Document({"tune", kWorkload, "--trials", absl::StrCat(trials),
-                       "--seed", "5"},
-                      absl::Seconds(240));
+  const Json job = fleet_.Document(
+      {"tune", kWorkload, "--trials", absl::StrCat(trials), "--seed", "5"},
+      absl::Seconds(240));
   EXPECT_EQ(job["state"], "done");
   EXPECT_EQ(job["tasks"][0]["trials"], trials);
   const std::map<std::string, int> done =
@@ -176,11 +183,30 @@ TEST_F(Agents, OfOneClassOnDisjointCoresAllWork) {
                                 : absl::StrCat(cpus[0], ",", cpus[1]),
                 "mixed"}});
   const int trials = TrialsWanted();
-  const Json job =
-      fleet_.Document({"tune", kWorkload, "--trials", absl::StrCat(trials),
-                       "--seed", "6"},
-                      absl::Seconds(240));
+  const Json job = fleet_.Document(
+      {"tune", kWorkload, "--trials", absl::StrCat(trials), "--seed", "6"},
+      absl::Seconds(240));
   EXPECT_EQ(job["state"], "done");
+  const std::map<std::string, int> done =
+      CheckRuns(TimedRuns(fleet_.Document({"records", kWorkload})["records"]));
+  EXPECT_EQ(done.size(), 3) << "an agent did nothing";
+}
+
+TEST_F(Agents, OfThreeClassesServeOneJob) {
+  const std::vector<int> cpus = UsableCpus();
+  const std::string first = absl::StrCat(cpus.front());
+  const std::string last = absl::StrCat(cpus.back());
+  StartAgents({{last, "one"}, {last, "two"}, {first, "three"}});
+  const Json job = fleet_.Document(
+      {"tune", kWorkload, "--trials", absl::StrCat(TrialsWanted() / 3),
+       "--seed", "7", "--device-class", "one", "--device-class", "two",
+       "--device-class", "three"},
+      absl::Seconds(240));
+  EXPECT_EQ(job["state"], "done");
+  ASSERT_EQ(job["tasks"].size(), 3);
+  for (const Json& task : job["tasks"]) {
+    EXPECT_EQ(task["trials"], TrialsWanted() / 3);
+  }
   const std::map<std::string, int> done =
       CheckRuns(TimedRuns(fleet_.Document({"records", kWorkload})["records"]));
   EXPECT_EQ(done.size(), 3) << "an agent did nothing";
