@@ -2,7 +2,7 @@
 find_package(ZLIB REQUIRED)
 add_library(regatta_agent_probe STATIC
   probe/background_probe.cc probe/cache_levels.cc probe/cpu_probe.cc
-  probe/kernels.cc probe/machine.cc)
+  probe/kernels.cc probe/machine.cc probe/probe_history.cc)
 target_link_libraries(regatta_agent_probe PUBLIC
   regatta_base regatta_proto regatta_board_io)
 # What measures a core must be optimised in every preset.

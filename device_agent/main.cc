@@ -143,8 +143,8 @@ sigset_t StopSignals() {
 // Waits for SIGTERM or Ctrl-C. Unavailable when the spawner died meanwhile.
 absl::Status AwaitStop(const SpawnerClient& spawner) {
   const sigset_t signals = StopSignals();
-  const timespec second = {1, 0};
-  while (sigtimedwait(&signals, nullptr, &second) < 0) {
+  const timespec moment = {0, 100'000'000};
+  while (sigtimedwait(&signals, nullptr, &moment) < 0) {
     if (!spawner.alive()) {
       return absl::UnavailableError(
           "regatta-spawner died; without it nothing can be run");
@@ -198,7 +198,12 @@ absl::Status Serve(AgentFlags flags) {
   std::memcpy(&seed, random.data(), sizeof(seed));
   AgentRuntime runtime(loop_options, &RealClock(), Random(seed),
                        std::move(spool), &connection);
-  runner_options.may_start = runtime.StartGate();
+  // Without a spawner every start would fail: what waits is given back instead,
+  // when this process ends.
+  runner_options.may_start = [gate = runtime.StartGate(),
+                              spawner](const std::string& assignment_id) {
+    return spawner->alive() && gate(assignment_id);
+  };
   ASSIGN_OR_RETURN(
       std::unique_ptr<TrialRunner> runner,
       CreateTrialRunner(runner_options, spawner, runtime.ResultSink()));
@@ -213,9 +218,8 @@ absl::Status Serve(AgentFlags flags) {
                                cpu = cpus.back()](
                                   const std::function<void()>& part,
                                   const std::function<bool()>& stopped) {
-    ASSIGN_OR_RETURN(
-        const CoreLocks::Held held,
-        locks.Take({cpu}, CoreLocks::Use::kTiming, stopped));
+    ASSIGN_OR_RETURN(const CoreLocks::Held held,
+                     locks.Take({cpu}, CoreLocks::Use::kTiming, stopped));
     part();
     return absl::OkStatus();
   };

@@ -159,7 +159,7 @@ class AgentLoop {
   std::vector<AgentAction> actions_;
   std::map<std::string, Held> held_;
   bool draining_ = false;
-  bool spool_complained_ = false;
+  bool spool_failing_ = false;  // the last sync failed
   int64_t work_ticks_ = 0;
 
   SteadyTime connect_at_;

@@ -53,7 +53,7 @@ std::string AgentLoop::WhyRefuse(const v1::Assignment& assignment) const {
     return absl::StrCat("the result spool is ",
                         static_cast<int>(spool_->Fullness() * 100), " % full");
   }
-  if (!spool_->durable()) return "the result spool cannot be written";
+  if (spool_failing_) return "the result spool cannot be written";
   if (std::string why = WhyUnfit(assignment, hello_); !why.empty()) return why;
   int64_t on_device = 0;
   for (const auto& [id, held] : held_) {
@@ -85,8 +85,8 @@ void AgentLoop::OnResult(const std::string& assignment_id,
   spooled.set_last(last && current && !it->second.curtailed);
   *spooled.mutable_result() = std::move(result);
   if (absl::Status status = spool_->Append(spooled);
-      !status.ok() && !spool_complained_) {
-    spool_complained_ = true;
+      !status.ok() && !spool_failing_) {
+    spool_failing_ = true;
     LOG(kError) << "result spool: " << status.message()
                 << "; results stay in memory, new work is refused";
   }
@@ -174,12 +174,12 @@ void AgentLoop::OnResultAck(const v1::ResultAck& ack) {
 std::vector<AgentAction> AgentLoop::Settle() {
   if (!spool_->durable()) {
     const absl::Status status = spool_->Sync();
-    if (!status.ok() && !spool_complained_) {
-      spool_complained_ = true;
+    if (!status.ok() && !spool_failing_) {
+      spool_failing_ = true;
       LOG(kError) << "result spool: " << status.message()
                   << "; results stay in memory, new work is refused";
-    } else if (status.ok() && spool_complained_) {
-      spool_complained_ = false;
+    } else if (status.ok() && spool_failing_) {
+      spool_failing_ = false;
       LOG(kInfo) << "result spool: written again";
     }
   }

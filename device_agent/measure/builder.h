@@ -60,8 +60,8 @@ class Builder {
  public:
   // REQUIRES: the locks, the caches and the clock outlive it.
   Builder(BuilderOptions options, std::shared_ptr<SpawnerClient> spawner,
-          const CoreLocks* cores, ModuleCache* modules, ReferenceStore* references,
-          const Clock* clock);
+          const CoreLocks* cores, ModuleCache* modules,
+          ReferenceStore* references, const Clock* clock);
 
   // Waits for the core; a failure "cancelled" as soon as `cancelled` says so
   // while it waits.

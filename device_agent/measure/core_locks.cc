@@ -160,8 +160,7 @@ absl::StatusOr<CoreLocks::Held> CoreLocks::Take(
   std::vector<UniqueFd> files;
   for (int cpu : cpus) {
     // Given back as soon as the processor is had.
-    ASSIGN_OR_RETURN(const UniqueFd turn,
-                     Lock(cpu, kTurn, LOCK_EX, cancelled));
+    ASSIGN_OR_RETURN(const UniqueFd turn, Lock(cpu, kTurn, LOCK_EX, cancelled));
     ASSIGN_OR_RETURN(UniqueFd file, Lock(cpu, kUse, operation, cancelled));
     files.push_back(std::move(file));
   }

@@ -79,7 +79,7 @@ class DeviceExecutor {
   std::mutex mutex_;  // guards what follows, and the states of all trials
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Batch>> batches_;  // oldest first
-  std::atomic<bool> ending_ = false;  // written with mutex_ held
+  std::atomic<bool> ending_ = false;            // written with mutex_ held
   std::vector<std::thread> threads_;
 };
 

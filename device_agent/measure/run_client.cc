@@ -1,18 +1,20 @@
 #include "device_agent/measure/run_client.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "device_agent/measure/build_client.h"
+#include "device_agent/spawner/run_delay.h"
 
 namespace regatta {
 namespace {
 
 constexpr int kRunTasks = 64;
-// Beyond the wall limit that the spawner enforces, in case the spawner is
-// stuck.
+// Beyond what the spawner allows.
 constexpr int64_t kBackstopMs = 10'000;
 constexpr absl::Duration kEndLimit = absl::Seconds(5);
 
@@ -39,11 +41,25 @@ absl::StatusOr<std::unique_ptr<RunClient>> RunClient::Start(
 std::optional<v1::RunResponse> RunClient::Wait(
     v1::RunResponse::ResponseCase wanted, int64_t limit_ms) {
   if (ending_.has_value()) return std::nullopt;
-  const int64_t wait_ms =
-      limit_ms > 0 ? limit_ms : options_.wall_limit_ms + kBackstopMs;
-  absl::StatusOr<v1::RunResponse> response =
-      worker_->channel().ReceiveMessage<v1::RunResponse>(
-          nullptr, static_cast<int>(wait_ms));
+  // Where only the wall limit counts, in case the spawner is stuck.
+  PatientLimit limit(
+      worker_->pid(),
+      absl::Milliseconds(limit_ms > 0
+                             ? limit_ms
+                             : PatientLimit::kFactor * options_.wall_limit_ms +
+                                   kBackstopMs),
+      RealClock().Steady());
+  PatientLimit::State state = PatientLimit::State::kWithin;
+  absl::StatusOr<v1::RunResponse> response = absl::UnknownError("");
+  do {
+    const absl::Duration left = limit.deadline() - RealClock().Steady();
+    response = worker_->channel().ReceiveMessage<v1::RunResponse>(
+        nullptr, static_cast<int>(
+                     std::max<int64_t>(1, absl::ToInt64Milliseconds(absl::Ceil(
+                                              left, absl::Milliseconds(1))))));
+    if (!absl::IsDeadlineExceeded(response.status())) break;
+    state = limit.Check(RealClock().Steady());
+  } while (state == PatientLimit::State::kWithin);
   if (response.ok() && response->response_case() == wanted) {
     return *std::move(response);
   }
@@ -51,8 +67,11 @@ std::optional<v1::RunResponse> RunClient::Wait(
     ending_ = {response->failure().outcome(), response->failure().detail()};
   } else if (limit_ms > 0 && absl::IsDeadlineExceeded(response.status())) {
     worker_->Kill();
-    ending_ = {v1::OUTCOME_TIMED_OUT, absl::StrFormat("killed after %.1f s %s",
-                                                      limit_ms / 1e3, stage_)};
+    ending_ = state == PatientLimit::State::kStarved
+                  ? JudgeStarved(limit.starved_ns(), limit_ms, stage_)
+                  : Ending{v1::OUTCOME_TIMED_OUT,
+                           absl::StrFormat("killed after %.1f s %s",
+                                           limit_ms / 1e3, stage_)};
   } else if (response.ok() || !absl::IsOutOfRange(response.status())) {
     // Its memory may be the candidate's work by now.
     worker_->Kill();

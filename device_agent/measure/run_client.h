@@ -35,8 +35,8 @@ class RunClient {
       const v1::RunRequest& request, int module, int reference);
 
   // The next answer; absent when the trial is over, with the reason in
-  // ending(). A worker that has not answered after `limit_ms` is killed; 0:
-  // only its wall limit counts.
+  // ending(). A worker that has not answered after `limit_ms` (a PatientLimit)
+  // is killed; 0: only its wall limit counts.
   std::optional<v1::Verified> WaitVerified(int64_t limit_ms = 0);
   std::optional<v1::Timed> WaitTimed(int64_t limit_ms = 0);
   std::optional<v1::Block> TimeBlock(int64_t limit_ms);

@@ -148,7 +148,8 @@ bool TrialTimer::SettledBefore(const ReadyTrial& trial) {
 
 void TrialTimer::TimeAlone(const ReadyTrial& trial, RunControl& control) {
   if (SettledBefore(trial)) return;
-  absl::StatusOr<CoreLocks::Held> cores = TakeCores(Threads(*trial.spec), control);
+  absl::StatusOr<CoreLocks::Held> cores =
+      TakeCores(Threads(*trial.spec), control);
   if (!cores.ok()) return SettleError(cores.status(), trial.result);
   trial.result->set_timed_cpu_list(CpuList(*trial.spec));
   sensors_.Before();

@@ -68,6 +68,15 @@ Ending JudgeExit(const v1::Exited& exited, const std::string& stage) {
 
 }  // namespace
 
+Ending JudgeStarved(int64_t starved_ns, int64_t limit_ms,
+                    const std::string& stage) {
+  return {v1::OUTCOME_DEVICE_FAULT,
+          absl::StrFormat("the board is overloaded: the worker waited %.1f s "
+                          "for a processor %s, with a limit of %.1f s",
+                          static_cast<double>(starved_ns) / 1e9, stage,
+                          static_cast<double>(limit_ms) / 1e3)};
+}
+
 Ending JudgeRunWorker(const v1::Exited& exited, const std::string& stage,
                       int64_t wall_limit_ms, int64_t memory_limit_bytes) {
   if (exited.leftovers()) {
@@ -85,6 +94,8 @@ Ending JudgeRunWorker(const v1::Exited& exited, const std::string& stage,
       return {v1::OUTCOME_TIMED_OUT,
               absl::StrFormat("killed after %.1f s %s", wall_limit_ms / 1e3,
                               stage)};
+    case v1::EXIT_REASON_STARVED:
+      return JudgeStarved(exited.starved_ns(), wall_limit_ms, stage);
     case v1::EXIT_REASON_MEMORY_LIMIT:
       return {v1::OUTCOME_OUT_OF_MEMORY,
               MemoryDetail(exited, memory_limit_bytes, stage)};

@@ -19,6 +19,11 @@ struct Ending {
 Ending JudgeRunWorker(const v1::Exited& exited, const std::string& stage,
                       int64_t wall_limit_ms, int64_t memory_limit_bytes);
 
+// Of a run worker that got too little of a processor to be judged: the board's
+// fault. `limit_ms` is what it was given.
+Ending JudgeStarved(int64_t starved_ns, int64_t limit_ms,
+                    const std::string& stage);
+
 // Of a build worker that ended inside a request.
 Ending JudgeBuildWorker(const v1::Exited& exited, int64_t memory_limit_bytes);
 

@@ -1,10 +1,11 @@
 #include "device_agent/probe/background_probe.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/log.h"
-#include "base/status_macros.h"
 #include "device_agent/probe/machine.h"
 
 namespace regatta {
@@ -24,11 +25,7 @@ BackgroundProbe::~BackgroundProbe() {
   thread_.join();
 }
 
-absl::StatusOr<CpuProbeResult> BackgroundProbe::Obtain() {
-  const std::string& cpu_list = options_.device.cpu_list();
-  absl::StatusOr<CpuProbeResult> known =
-      LoadProbe(options_.cache_path, options_.boot_id, cpu_list);
-  if (known.ok()) return known;
+absl::StatusOr<CpuProbeResult> BackgroundProbe::Measure() {
   CpuProbeOptions probe;
   // The first core of a machine has most of the interrupts.
   probe.cpu = options_.cpus.back();
@@ -37,46 +34,79 @@ absl::StatusOr<CpuProbeResult> BackgroundProbe::Obtain() {
   probe.exclusively = [this](const std::function<void()>& part) {
     return options_.exclusively(part, [this] { return stop_.load(); });
   };
-  ASSIGN_OR_RETURN(CpuProbeResult result, options_.probe(probe));
-  if (!Undisturbed(result)) {
-    LOG(kWarning) << "the machine was busy while it was probed; the next start "
-                     "probes again";
-  } else if (absl::Status saved = SaveProbe(options_.cache_path,
-                                            options_.boot_id, cpu_list, result);
-             !saved.ok()) {
-    LOG(kWarning) << saved.message() << "; the next start probes again";
+  return options_.probe(probe);
+}
+
+void BackgroundProbe::Note(const absl::StatusOr<CpuProbeResult>& found) {
+  failure_ = found.status();
+  if (found.ok()) history_.Add(*found);
+  absl::Duration wait = options_.refresh_after;
+  if (found.ok() && Undisturbed(*found)) {
+    disturbed_ = 0;
+    const absl::Status saved =
+        SaveProbe(options_.cache_path, options_.boot_id,
+                  options_.device.cpu_list(), *history_.Answer());
+    if (!saved.ok()) {
+      LOG(kWarning) << saved.message() << "; the next start probes again";
+    }
+  } else {
+    const std::vector<absl::Duration>& waits = options_.retry_after;
+    wait = waits[std::min(disturbed_++, waits.size() - 1)];
+    LOG(kWarning) << (found.ok()
+                          ? absl::StrFormat("the machine was busy while it was "
+                                            "probed (noise %.0f %%)",
+                                            found->noise_floor * 100)
+                          : absl::StrCat("probing failed: ",
+                                         found.status().message()))
+                  << "; probing again in " << absl::FormatDuration(wait);
   }
-  return result;
+  measure_at_ = options_.clock->Steady() + wait;
+}
+
+v1::DeviceInfo BackgroundProbe::Describe() const {
+  v1::DeviceInfo device = options_.device;
+  std::string health = HealthOf(options_.root, options_.cpus);
+  if (const auto answer = history_.Answer()) {
+    FillDevice(*answer, device);
+    if (!Undisturbed(*answer)) {
+      absl::StrAppendFormat(&health,
+                            "; noise floor unknown: the machine was busy while "
+                            "it was probed (%.0f %%)",
+                            answer->noise_floor * 100);
+    }
+  } else if (!failure_.ok()) {
+    absl::StrAppend(&health, "; not probed: ", failure_.message());
+  }
+  device.set_health(health);
+  return device;
 }
 
 void BackgroundProbe::Run() {
-  v1::DeviceInfo device = options_.device;
-  const absl::StatusOr<CpuProbeResult> result = Obtain();
-  if (stop_) return;
-  std::string trouble;
-  if (result.ok()) {
-    FillDevice(*result, device);
-    LOG(kInfo) << "probed: L1 " << device.l1_bytes() / 1024 << " KiB, L2 "
-               << device.l2_bytes() / 1024 << " KiB, L3 "
-               << device.l3_bytes() / 1024 << " KiB, peak "
-               << device.peak_flops_per_s() / 1e9
-               << " GFLOP/s f32 per core, read "
-               << device.bandwidth_bytes_per_s() / 1e9 << " GB/s, noise floor "
-               << device.noise_floor() * 100 << " %";
-  } else {
-    LOG(kWarning) << "probing failed: " << result.status().message();
-    trouble =
-        absl::StrCat("; not probed: ", std::string(result.status().message()));
-  }
+  const absl::StatusOr<CpuProbeResult> known = LoadProbe(
+      options_.cache_path, options_.boot_id, options_.device.cpu_list());
+  Note(known.ok() ? known : Measure());
+  std::string told;
   std::unique_lock lock(mutex_);
   while (!stop_) {
-    const std::string health = HealthOf(options_.root, options_.cpus) + trouble;
-    if (health != device.health()) {
-      device.set_health(health);
+    const v1::DeviceInfo device = Describe();
+    if (const std::string now = device.SerializeAsString(); now != told) {
+      told = now;
+      LOG(kInfo) << "probed: L1 " << device.l1_bytes() / 1024 << " KiB, L2 "
+                 << device.l2_bytes() / 1024 << " KiB, L3 "
+                 << device.l3_bytes() / 1024 << " KiB, peak "
+                 << device.peak_flops_per_s() / 1e9
+                 << " GFLOP/s f32 per core, read "
+                 << device.bandwidth_bytes_per_s() / 1e9
+                 << " GB/s, noise floor " << device.noise_floor() * 100
+                 << " %, health " << device.health();
       options_.on_change(device);
     }
     wake_.wait_for(lock, absl::ToChronoNanoseconds(options_.health_period),
                    [this] { return stop_.load(); });
+    if (stop_ || options_.clock->Steady() < measure_at_) continue;
+    lock.unlock();
+    Note(Measure());
+    lock.lock();
   }
 }
 

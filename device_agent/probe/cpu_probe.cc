@@ -173,8 +173,9 @@ void FillDevice(const CpuProbeResult& result, v1::DeviceInfo& device) {
   device.set_l3_bytes(result.caches.l3_bytes);
   device.set_peak_flops_per_s(result.peak_flops_per_s);
   device.set_bandwidth_bytes_per_s(result.bandwidth_bytes_per_s);
-  device.set_noise_floor(result.noise_floor);
-  device.set_has_noise_floor(true);
+  const bool known = Undisturbed(result);
+  device.set_noise_floor(known ? result.noise_floor : 0);
+  device.set_has_noise_floor(known);
 }
 
 absl::StatusOr<CpuProbeResult> LoadProbe(const std::string& path,

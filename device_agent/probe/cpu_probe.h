@@ -42,8 +42,9 @@ struct CpuProbeOptions {
 // Cancelled when stopped, else what `exclusively` or the system failed with.
 absl::StatusOr<CpuProbeResult> ProbeCpu(const CpuProbeOptions& options);
 
-// False when the cores were busy with something else: good enough to show, not
-// to keep.
+// False when the cores were busy with something else, which shows as a noise
+// floor above 10 %: the floor is then unknown, and the rest is good enough to
+// show, not to keep.
 bool Undisturbed(const CpuProbeResult& result);
 
 // The A/A spread: of each session's two medians, the relative difference; of
@@ -51,6 +52,7 @@ bool Undisturbed(const CpuProbeResult& result);
 double NoiseFloor(const std::function<int64_t()>& time_block, int sessions,
                   int blocks_per_side);
 
+// The noise floor only where it is known.
 void FillDevice(const CpuProbeResult& result, v1::DeviceInfo& device);
 
 // What the last probe on this boot and these cores found, so that a restarted

@@ -201,8 +201,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(
   fcntl(errors.read.get(), F_SETFL, O_NONBLOCK);
   worker->errors_ = std::move(errors.read);
   if (spawn.wall_limit_ms() > 0) {
-    worker->deadline_ =
-        clock.Steady() + absl::Milliseconds(spawn.wall_limit_ms());
+    worker->limit_.emplace(child, absl::Milliseconds(spawn.wall_limit_ms()),
+                           clock.Steady());
   }
   return worker;
 }
@@ -255,8 +255,14 @@ void Worker::ProgramReaped(int status, const rusage& usage) {
 
 void Worker::CheckLimits(const ProcessTree* tree) {
   if (killing()) return;
-  if (deadline_.has_value() && clock_.Steady() >= *deadline_) {
-    return Kill(v1::EXIT_REASON_WALL_LIMIT, "");
+  if (limit_.has_value()) {
+    const PatientLimit::State state = limit_->Check(clock_.Steady());
+    if (state != PatientLimit::State::kWithin) {
+      return Kill(state == PatientLimit::State::kReached
+                      ? v1::EXIT_REASON_WALL_LIMIT
+                      : v1::EXIT_REASON_STARVED,
+                  "");
+    }
   }
   const ProcessInfo* program = tree == nullptr ? nullptr : tree->Find(pid_);
   if (program == nullptr) return;
@@ -318,6 +324,7 @@ v1::Exited Worker::Report() const {
   }
   exited.set_reason(reason);
   exited.set_peak_memory_bytes(peak);
+  if (limit_.has_value()) exited.set_starved_ns(limit_->starved_ns());
   return exited;
 }
 

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "device_agent/sandbox/sandbox.h"
 #include "device_agent/spawner/process_tree.h"
+#include "device_agent/spawner/run_delay.h"
 #include "device_agent/spawner/unique_fd.h"
 #include "regatta/v1/worker.pb.h"
 
@@ -52,8 +53,12 @@ class Worker {
   void ProgramReaped(int status, const rusage& usage);
 
   // Absent: no wall limit.
-  std::optional<SteadyTime> deadline() const { return deadline_; }
-  // Kills when the wall limit has passed, or when `tree` (null: do not look)
+  std::optional<SteadyTime> deadline() const {
+    if (!limit_.has_value()) return std::nullopt;
+    return limit_->deadline();
+  }
+  // Kills when the wall limit has passed, less what it waited for a processor
+  // (then the deadline moves), or when `tree` (null: do not look)
   // shows more memory or tasks than allowed.
   void CheckLimits(const ProcessTree* tree);
 
@@ -76,7 +81,8 @@ class Worker {
   UniqueFd errors_;
   std::vector<UniqueFd> held_;
   std::unique_ptr<Cgroup> cgroup_;
-  std::optional<SteadyTime> deadline_, kill_deadline_;
+  std::optional<PatientLimit> limit_;
+  std::optional<SteadyTime> kill_deadline_;
   v1::ExitReason reason_ = v1::EXIT_REASON_UNSPECIFIED;
   bool reaped_ = false, leftovers_ = false;
   int status_ = 0;

@@ -21,6 +21,7 @@
 #include "device_agent/spawner/cpu_list.h"
 #include "device_agent/spawner/memory_file.h"
 #include "device_agent/spawner/process_tree.h"
+#include "device_agent/spawner/run_delay.h"
 #include "gtest/gtest.h"
 
 namespace regatta {
@@ -125,6 +126,26 @@ TEST(WorkerEndingTest, TheWorkersOwnTroubleIsTheBoardsFault) {
       Exited(v1::EXIT_REASON_EXITED, kRunWorkerFault, "a\nno such thing\n"));
   EXPECT_EQ(ending.outcome, v1::OUTCOME_DEVICE_FAULT);
   EXPECT_EQ(ending.detail, "run worker: no such thing");
+}
+
+TEST(WorkerEndingTest, AnOverloadedHostIsTheBoardsFault) {
+  v1::Exited exited = Exited(v1::EXIT_REASON_STARVED, SIGKILL, "");
+  exited.set_starved_ns(8'100'000'000);
+  const Ending ending = Judge(exited);
+  EXPECT_EQ(ending.outcome, v1::OUTCOME_DEVICE_FAULT);
+  EXPECT_NE(ending.detail.find("8.1 s"), std::string::npos) << ending.detail;
+}
+
+TEST(RunDelayTest, IsThatOfTheThreadThatWaitedLongest) {
+  const std::string proc = ::testing::TempDir() + "/run-delay-test";
+  for (const char* thread : {"7", "8"}) {
+    std::filesystem::create_directories(proc + "/7/task/" + thread);
+  }
+  std::ofstream(proc + "/7/task/7/schedstat") << "900 20 3\n";
+  std::ofstream(proc + "/7/task/8/schedstat") << "100 4000 5\n";
+  EXPECT_EQ(RunDelayNs(7, proc), 4000);
+  EXPECT_EQ(RunDelayNs(9, proc), 0);
+  std::filesystem::remove_all(proc);
 }
 
 TEST(WorkerEndingTest, LimitsSayWhichAndHowMuch) {

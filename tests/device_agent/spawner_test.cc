@@ -78,9 +78,29 @@ TEST_P(SpawnerTest, ReportsTheSignal) {
 }
 
 TEST_P(SpawnerTest, KillsAtTheWallLimit) {
-  v1::Spawn spawn = Command({"spin"});
-  spawn.set_wall_limit_ms(50);
+  v1::Spawn spawn = Command({"hang"});
+  spawn.set_wall_limit_ms(200);
   EXPECT_EQ(RunToEnd(spawn).reason(), v1::EXIT_REASON_WALL_LIMIT);
+}
+
+// Two spin on one processor: the one that is limited gets half of it.
+TEST_P(SpawnerTest, TimeSpentWaitingForAProcessorDoesNotCount) {
+  v1::Spawn spawn = Command({"spin"});
+  spawn.set_cpu_list("0");
+  auto other = spawner_->Spawn(spawn);
+  ASSERT_TRUE(other.ok()) << other.status();
+  spawn.set_wall_limit_ms(200);
+  const SteadyTime start = RealClock().Steady();
+  const v1::Exited exited = RunToEnd(spawn);
+  const absl::Duration took = RealClock().Steady() - start;
+  EXPECT_TRUE(exited.reason() == v1::EXIT_REASON_WALL_LIMIT ||
+              exited.reason() == v1::EXIT_REASON_STARVED);
+  EXPECT_GT(exited.starved_ns(), 0);
+  EXPECT_GE(took, absl::Milliseconds(200) +
+                      std::min(absl::Nanoseconds(exited.starved_ns()),
+                               absl::Milliseconds(1400)));
+  (*other)->Kill();
+  EXPECT_TRUE((*other)->WaitExited(kPatience).ok());
 }
 
 TEST_P(SpawnerTest, KillsOnRequest) {

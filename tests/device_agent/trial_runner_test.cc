@@ -224,8 +224,9 @@ TEST_F(RunnerTest, AnotherHoldersCoreLockIsWaitedFor) {
   // Of the core that a timed run of one thread has.
   const int cpu = AllowedCpus().back();
   auto held = std::make_unique<CoreLocks::Held>(
-      *CoreLocks(StateDir()).Take({cpu}, CoreLocks::Use::kTiming,
-                                  [] { return false; }));
+      *CoreLocks(StateDir()).Take({cpu}, CoreLocks::Use::kTiming, [] {
+        return false;
+      }));
   // The runner builds meanwhile, then waits; its ticks stand still.
   runner_->Start(Assign({Trial(kMatmul)}));
   const SteadyTime start = RealClock().Steady();

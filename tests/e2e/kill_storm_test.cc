@@ -57,7 +57,12 @@ absl::Duration RunJob(const Fleet& fleet,
             [&] { return !tune->Running(); });
     if (!tune->Running()) break;
     const std::string& victim = victims[random.Below(victims.size())];
-    const pid_t pid = Find(fleet, victim);
+    // One that was just killed is killed again as soon as it is back.
+    pid_t pid = -1;
+    WaitFor(absl::Seconds(10), [&] {
+      pid = Find(fleet, victim);
+      return pid > 0 || !tune->Running();
+    });
     const bool hit = pid > 0 && kill(pid, SIGKILL) == 0;
     *killed += hit ? 1 : 0;
     std::cout << absl::FormatDuration(RealClock().Steady() - start) << " "

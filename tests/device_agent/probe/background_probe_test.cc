@@ -82,7 +82,7 @@ class BackgroundProbeTest : public testing::Test {
   std::vector<v1::DeviceInfo> seen_;
   std::atomic<int> probes_ = 0;
   absl::Status failure_;
-  double noise_ = 0.01;
+  std::atomic<double> noise_ = 0.01;
 };
 
 TEST_F(BackgroundProbeTest, ReportsWhatItFoundOnceAndRemembersIt) {
@@ -100,14 +100,57 @@ TEST_F(BackgroundProbeTest, ReportsWhatItFoundOnceAndRemembersIt) {
 }
 
 TEST_F(BackgroundProbeTest, WhatABusyMachineShowedIsNotRemembered) {
-  noise_ = 0.5;
+  noise_ = 66.3;
   {
     BackgroundProbe probe(Options());
-    Change(0);
+    const v1::DeviceInfo device = Change(0);
+    EXPECT_FALSE(device.has_noise_floor());
+    EXPECT_EQ(device.noise_floor(), 0);
+    EXPECT_THAT(device.health(), HasSubstr("noise floor unknown"));
+    EXPECT_THAT(device.health(), HasSubstr("6630 %"));
+    EXPECT_EQ(device.l1_bytes(), 32768);
   }
   BackgroundProbe again(Options());
-  EXPECT_EQ(Change(1).noise_floor(), 0.5);
+  EXPECT_FALSE(Change(1).has_noise_floor());
   EXPECT_EQ(probes_, 2);
+}
+
+TEST_F(BackgroundProbeTest, ABusyMachineIsProbedAgainUntilItIsQuiet) {
+  FakeClock clock;
+  BackgroundProbe::Options options = Options();
+  options.clock = &clock;
+  noise_ = 0.5;
+  BackgroundProbe probe(std::move(options));
+  EXPECT_FALSE(Change(0).has_noise_floor());
+  noise_ = 0.02;
+  clock.Advance(absl::Minutes(1) + absl::Seconds(1));
+  EXPECT_TRUE(Change(1).has_noise_floor());
+  EXPECT_EQ(Change(1).noise_floor(), 0.02);
+  EXPECT_EQ(Change(1).health(), "ok");
+  // What is known is looked at again, much later; the median counts.
+  noise_ = 0.04;
+  clock.Advance(absl::Minutes(61));
+  EXPECT_DOUBLE_EQ(Change(2).noise_floor(), 0.03);
+}
+
+TEST(ProbeHistoryTest, KeepsTheMedianOfUndisturbedProbesAndTheBestRates) {
+  ProbeHistory history;
+  EXPECT_FALSE(history.Answer().has_value());
+  CpuProbeResult result;
+  const auto add = [&](double noise, double peak) {
+    result.noise_floor = noise;
+    result.peak_flops_per_s = peak;
+    history.Add(result);
+    return *history.Answer();
+  };
+  EXPECT_EQ(add(5, 1).noise_floor, 5);
+  EXPECT_FALSE(Undisturbed(add(3, 2)));
+  EXPECT_EQ(add(0.01, 1).noise_floor, 0.01);
+  EXPECT_EQ(add(4, 1).noise_floor, 0.01);
+  EXPECT_DOUBLE_EQ(add(0.09, 1).noise_floor, 0.05);
+  const CpuProbeResult answer = add(0.02, 1.5);
+  EXPECT_EQ(answer.noise_floor, 0.02);
+  EXPECT_EQ(answer.peak_flops_per_s, 2);
 }
 
 TEST_F(BackgroundProbeTest, TellsWhenTheHealthChanges) {
