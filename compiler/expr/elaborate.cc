@@ -191,7 +191,7 @@ class ValueBuilder {
         break;
       case Expr::Kind::kAccess: {
         expr.tensor = tensor_ids_[node.tensor];
-        expr.subscripts = node.subscripts;
+        RETURN_IF_ERROR(SetSubscripts(node, expr));
         if (!node.pad_value) break;
         if (!Holds(expr.dtype, *node.pad_value)) {
           return Error(node,
@@ -231,6 +231,51 @@ class ValueBuilder {
       }
     }
     return std::make_shared<const Expr>(std::move(expr));
+  }
+
+  // Subscripts with what they carry: from the last dimension back, e % K opens
+  // a run of dimensions that e / ... closes.
+  absl::Status SetSubscripts(const Syntax& node, Expr& expr) const {
+    expr.subscripts = node.subscripts;
+    const std::vector<int64_t>& shape = Tensor(node).shape;
+    const Affine* run = nullptr;  // the form e of an open run
+    int64_t divisor = 1;          // extents of the run so far
+    for (size_t d = shape.size(); d-- > 0;) {
+      const SubscriptPart& part = node.parts[d];
+      const Affine& form = node.subscripts[d];
+      if (run == nullptr && part.IsWhole()) continue;
+      const bool fits = run == nullptr
+                            ? part.divisor == 1
+                            : part.divisor == divisor && form == *run;
+      const bool opens_or_goes_on = part.modulus == shape[d];
+      if (!fits || (part.modulus != 0 && !opens_or_goes_on) ||
+          (part.modulus != 0 && d == 0)) {
+        return PartError(node, d);
+      }
+      if (expr.carries.empty()) expr.carries.assign(shape.size(), false);
+      if (run != nullptr) expr.subscripts[d] = Affine();
+      if (part.modulus == 0) {
+        run = nullptr;
+        divisor = 1;
+        continue;
+      }
+      expr.carries[d] = true;
+      run = &form;
+      divisor *= shape[d];
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status PartError(const Syntax& node, size_t d) const {
+    const TensorDecl& tensor = Tensor(node);
+    return Error(
+        node, absl::StrCat(
+                  "dimension ", d, " of '", tensor.name, "' (of extent ",
+                  tensor.shape[d],
+                  ") has a quotient or remainder that is not part of one "
+                  "position: neighbouring dimensions read T[e/K,e%K], or "
+                  "T[e/(K*L),e/L%K,e%L], with the same e and the extents K and "
+                  "L of the dimensions after the first"));
   }
 
   absl::StatusOr<DType> ComparedType(const Syntax& node) {
@@ -358,8 +403,11 @@ class Elaborator {
     if (!is_input || is_bound) return absl::OkStatus();
     const auto extents = [&](int id) { return out_.indices[id].extent; };
     for (size_t d = 0; d < node.subscripts.size(); ++d) {
-      tensor.shape[d] =
-          std::max(tensor.shape[d], node.subscripts[d].Max(extents) + 1);
+      const SubscriptPart& part = node.parts[d];
+      const int64_t last = part.modulus > 0
+                               ? part.modulus - 1
+                               : node.subscripts[d].Max(extents) / part.divisor;
+      tensor.shape[d] = std::max(tensor.shape[d], last + 1);
     }
     return absl::OkStatus();
   }

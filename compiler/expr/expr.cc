@@ -1,5 +1,9 @@
 #include "compiler/expr/expr.h"
 
+#include <algorithm>
+
+#include "base/check.h"
+
 namespace regatta {
 namespace {
 
@@ -46,6 +50,28 @@ double Workload::Bytes() const {
     bytes += static_cast<double>(tensor.Elements()) * DTypeBytes(tensor.dtype);
   }
   return bytes;
+}
+
+std::vector<Position> Positions(const std::vector<int64_t>& shape,
+                                const Expr& access) {
+  std::vector<Position> positions;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (access.carries.empty() || !access.carries[d]) {
+      positions.push_back({d, 1, access.subscripts[d], shape[d]});
+      continue;
+    }
+    CHECK(d > 0) << "the first dimension carries";
+    Position& last = positions.back();
+    last.form = last.form * shape[d] + access.subscripts[d];
+    last.extent *= shape[d];
+    ++last.count;
+  }
+  return positions;
+}
+
+bool Carries(const Expr& access) {
+  return std::find(access.carries.begin(), access.carries.end(), true) !=
+         access.carries.end();
 }
 
 std::function<int64_t(int)> Extents(const Workload& workload) {

@@ -68,6 +68,11 @@ struct Expr {
   double constant = 0;
   int tensor = -1;
   std::vector<Affine> subscripts;  // variables are index ids of the workload
+  // Of an access: per dimension, whether its subscript may pass the dimension's
+  // extent K and then counts on in the dimension before it, as T[e/K,e%K] does
+  // with subscripts 0 and e. Empty: nowhere. Flat offsets do not care; whoever
+  // compares subscripts with single dimensions must (see Positions).
+  std::vector<bool> carries;
   std::optional<double> pad_value;
   UnaryOp unary = UnaryOp::kNeg;
   BinaryOp binary = BinaryOp::kAdd;
@@ -128,6 +133,20 @@ struct Workload {
   // Bytes that must move at least: every input and output once.
   double Bytes() const;
 };
+
+// Neighbouring dimensions that an access walks as one: a single dimension, or
+// one and all that carry into it. Inside the tensor when 0 <= form < extent.
+struct Position {
+  size_t first = 0, count = 1;  // dimensions
+  Affine form;
+  int64_t extent = 0;
+};
+// In order; together they are all dimensions. REQUIRES: `access` is one, of a
+// tensor with that shape.
+std::vector<Position> Positions(const std::vector<int64_t>& shape,
+                                const Expr& access);
+// Whether any dimension carries.
+bool Carries(const Expr& access);
 
 // Extent of index `id`, as a function for Affine::Min and Max.
 std::function<int64_t(int)> Extents(const Workload& workload);

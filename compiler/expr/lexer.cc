@@ -37,7 +37,7 @@ size_t NumberLength(std::string_view text, size_t offset) {
 size_t SymbolLength(std::string_view text, size_t offset) {
   const std::string_view two = text.substr(offset, 2);
   if (two == "<=" || two == ">=" || two == "==") return 2;
-  return std::string_view("+-*/()[],;=<>").find(text[offset]) ==
+  return std::string_view("+-*/%()[],;=<>").find(text[offset]) ==
                  std::string_view::npos
              ? 0
              : 1;

@@ -20,7 +20,7 @@ struct Token {
   enum class Kind {
     kName,    // [A-Za-z_][A-Za-z0-9_]*
     kNumber,  // 12, 0.5, 1e-5
-    kSymbol,  // one of + - * / ( ) [ ] , ; = < > <= >= ==
+    kSymbol,  // one of + - * / % ( ) [ ] , ; = < > <= >= ==
     kEnd,
   };
   Kind kind = Kind::kEnd;

@@ -100,14 +100,32 @@ class Printer {
         ")");
   }
 
+  std::vector<std::string> Subscripts(const Expr& access) const {
+    const std::vector<int64_t>& shape = workload_.tensors[access.tensor].shape;
+    std::vector<std::string> texts;
+    for (const Position& at : Positions(shape, access)) {
+      const std::string form = at.form.ToString(index_);
+      int64_t divisor = at.extent;
+      for (size_t d = at.first; d < at.first + at.count; ++d) {
+        if (at.count == 1) {
+          texts.push_back(form);
+          continue;
+        }
+        divisor /= shape[d];
+        const bool plain = at.form.terms().size() == 1 &&
+                           at.form == Affine::Var(at.form.terms()[0].var);
+        std::string text = plain ? form : absl::StrCat("(", form, ")");
+        if (divisor > 1 || d == at.first) absl::StrAppend(&text, "/", divisor);
+        if (d > at.first) absl::StrAppend(&text, "%", shape[d]);
+        texts.push_back(std::move(text));
+      }
+    }
+    return texts;
+  }
+
   Text Access(const Expr& expr) const {
     const std::string element = absl::StrCat(
-        tensor_(expr.tensor), "[",
-        absl::StrJoin(expr.subscripts, ",",
-                      [this](std::string* out, const Affine& subscript) {
-                        absl::StrAppend(out, subscript.ToString(index_));
-                      }),
-        "]");
+        tensor_(expr.tensor), "[", absl::StrJoin(Subscripts(expr), ","), "]");
     if (!expr.pad_value) return {element, kPrimary};
     return {absl::StrCat("pad(", element, ", ",
                          NumberText(*expr.pad_value, expr.dtype), ")"),

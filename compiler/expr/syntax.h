@@ -28,6 +28,13 @@ inline constexpr int64_t kMaxExtent = int64_t{1} << 32;
 inline constexpr int64_t kMaxSubscriptCoefficient = int64_t{1} << 24;
 inline constexpr int64_t kMaxSubscriptConstant = int64_t{1} << 40;
 
+// What follows a subscript: e / divisor % modulus. No modulus: 0.
+struct SubscriptPart {
+  int64_t divisor = 1;
+  int64_t modulus = 0;
+  bool IsWhole() const { return divisor == 1 && modulus == 0; }
+};
+
 struct Syntax;
 using SyntaxPtr = std::shared_ptr<const Syntax>;
 
@@ -40,6 +47,7 @@ struct Syntax {
   int index = -1;     // kIndex
   int tensor = -1;    // kAccess
   std::vector<Affine> subscripts;
+  std::vector<SubscriptPart> parts;  // of each subscript
   std::optional<double> pad_value;
   UnaryOp unary = UnaryOp::kNeg;
   BinaryOp binary = BinaryOp::kAdd;

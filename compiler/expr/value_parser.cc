@@ -207,6 +207,8 @@ absl::StatusOr<SyntaxPtr> ValueParser::Access() {
     }
     ASSIGN_OR_RETURN(Affine subscript, Subscript());
     node.subscripts.push_back(std::move(subscript));
+    ASSIGN_OR_RETURN(const SubscriptPart part, Part());
+    node.parts.push_back(part);
   } while (in_.Accept(","));
   RETURN_IF_ERROR(in_.Expect("]", "after the subscripts"));
   return Finish(std::move(node));
@@ -266,13 +268,41 @@ absl::StatusOr<Affine> ValueParser::Subscript() {
   const Token first = in_.Peek();
   Affine sum;
   bool negative = false;
+  int terms = 0;
   do {
     ASSIGN_OR_RETURN(const Affine term, SubscriptTerm());
     sum = negative ? sum - term : sum + term;
     RETURN_IF_ERROR(CheckSubscript(sum, first));
     negative = in_.At("-");
+    ++terms;
   } while (in_.Accept("+") || in_.Accept("-"));
+  if (terms > 1 && (in_.At("/") || in_.At("%"))) {
+    return in_.Error(in_.Peek(),
+                     "a sum that is divided stands in parentheses, as in "
+                     "(i+1)/4");
+  }
   return sum;
+}
+
+// The "/ 4 % 3" of a subscript.
+absl::StatusOr<SubscriptPart> ValueParser::Part() {
+  SubscriptPart part;
+  if (in_.Accept("/")) {
+    ASSIGN_OR_RETURN(part.divisor, PartNumber());
+  }
+  if (in_.Accept("%")) {
+    ASSIGN_OR_RETURN(part.modulus, PartNumber());
+  }
+  if (!part.IsWhole() && !in_.At(",") && !in_.At("]")) {
+    return in_.Expected(
+        "',' or ']': a quotient or remainder is a whole subscript, as in "
+        "(i+1)/4");
+  }
+  return part;
+}
+
+absl::StatusOr<int64_t> ValueParser::PartNumber() {
+  return in_.TakePositive("what a subscript is divided by", kMaxExtent);
 }
 
 absl::StatusOr<Affine> ValueParser::SubscriptTerm() {
@@ -327,7 +357,9 @@ absl::StatusOr<Affine> ValueParser::SubscriptFactor() {
     if (in_.At("[", 1) || in_.At("(", 1)) {
       return in_.Error(token,
                        "a subscript is a sum of indices times whole numbers; "
-                       "it holds no tensor and no function");
+                       "it holds no tensor and no function. An element whose "
+                       "place is read from a tensor (a gather) cannot be said; "
+                       "the operator gather selects among all rows");
     }
     in_.Take();
     ASSIGN_OR_RETURN(const int index, scope_.index(token));

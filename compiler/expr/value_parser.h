@@ -37,6 +37,8 @@ class ValueParser {
   absl::StatusOr<double> Number(const Token& token);
   absl::StatusOr<double> SignedNumber();
   absl::StatusOr<Affine> Subscript();
+  absl::StatusOr<SubscriptPart> Part();
+  absl::StatusOr<int64_t> PartNumber();
   absl::StatusOr<Affine> SubscriptTerm();
   absl::StatusOr<Affine> SubscriptFactor();
   absl::Status CheckSubscript(const Affine& form, const Token& at);

@@ -169,19 +169,23 @@ class Verifier {
       return Bad(absl::StrCat(stage_, "an element of '", tensor.name,
                               "' does not have its type"));
     }
+    if (!expr.carries.empty() &&
+        (expr.carries.size() != tensor.shape.size() || expr.carries[0])) {
+      return Bad(absl::StrCat(stage_, "'", tensor.name,
+                              "' carries from its first dimension"));
+    }
     const int64_t reach = expr.pad_value ? kMaxPadReach : 0;
-    for (size_t d = 0; d < expr.subscripts.size(); ++d) {
-      const int64_t least = expr.subscripts[d].Min(extents_);
-      const int64_t greatest = expr.subscripts[d].Max(extents_);
-      if (least >= -reach && greatest < tensor.shape[d] + reach) continue;
-      const std::string subscript = expr.subscripts[d].ToString(
-          [&](int id) { return workload_.indices[id].name; });
+    for (const Position& at : Positions(tensor.shape, expr)) {
+      const int64_t least = at.form.Min(extents_);
+      const int64_t greatest = at.form.Max(extents_);
+      if (least >= -reach && greatest < at.extent + reach) continue;
+      const std::string subscript =
+          at.form.ToString([&](int id) { return workload_.indices[id].name; });
       return Bad(absl::StrCat(
           stage_, "subscript '", subscript, "' of '", tensor.name,
-          "' runs from ", least, " to ", greatest, ", but dimension ", d,
-          " has the elements 0 "
-          "to ",
-          tensor.shape[d] - 1,
+          "' runs from ", least, " to ", greatest, ", but dimension ", at.first,
+          at.count > 1 ? " with those after it" : "", " has the elements 0 to ",
+          at.extent - 1,
           expr.pad_value ? "; padding does not reach that far"
                          : "; read it through pad(T[...], 0) or bind a larger "
                            "tensor"));

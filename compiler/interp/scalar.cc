@@ -94,13 +94,19 @@ class PointEvaluator {
   double Access(const Expr& expr) const {
     const std::vector<int64_t>& shape = workload_.tensors[expr.tensor].shape;
     int64_t offset = 0;
-    for (size_t d = 0; d < shape.size(); ++d) {
-      const int64_t at = At(expr.subscripts[d]);
-      if (at < 0 || at >= shape[d]) {
+    for (size_t d = 0; d < shape.size();) {
+      int64_t at = At(expr.subscripts[d]), extent = shape[d];
+      // Dimensions that carry into this one are part of one position.
+      for (++d; d < shape.size() && !expr.carries.empty() && expr.carries[d];
+           ++d) {
+        at = at * shape[d] + At(expr.subscripts[d]);
+        extent *= shape[d];
+      }
+      if (at < 0 || at >= extent) {
         CHECK(expr.pad_value.has_value()) << "an access left its tensor";
         return *expr.pad_value;
       }
-      offset = offset * shape[d] + at;
+      offset = offset * extent + at;
     }
     return source_.Read(expr.tensor, offset);
   }
@@ -153,9 +159,9 @@ double ApplyBinary(BinaryOp op, double a, double b, DType type) {
     case BinaryOp::kDiv:
       return a / b;
     case BinaryOp::kMax:
-      return a > b ? a : b;
+      return std::isnan(a) || a > b ? a : b;
     case BinaryOp::kMin:
-      return a < b ? a : b;
+      return std::isnan(a) || a < b ? a : b;
     case BinaryOp::kLess:
       return a < b;
     case BinaryOp::kLessEqual:

@@ -3,7 +3,7 @@
 //
 // Floats: computed in double and not rounded in between. Integers: exact, with
 // two's complement wrap-around in i32. max and min with a NaN operand give
-// either operand. round is to nearest, ties to even.
+// NaN, so that no order of a reduction matters. round is to nearest, ties to even.
 #ifndef REGATTA_COMPILER_INTERP_SCALAR_H_
 #define REGATTA_COMPILER_INTERP_SCALAR_H_
 

@@ -176,10 +176,9 @@ loop::ValuePtr LoopBuilder::LoadTensor(
   if (access.pad_value) {
     const std::vector<int64_t>& shape = workload_.tensors[access.tensor].shape;
     const auto extent = [&](int i) { return workload_.indices[i].extent; };
-    for (size_t d = 0; d < shape.size(); ++d) {
-      const Affine& subscript = access.subscripts[d];
-      if (subscript.Min(extent) < 0 || subscript.Max(extent) >= shape[d]) {
-        guards.push_back({BindForm(subscript, bind), shape[d]});
+    for (const Position& at : Positions(shape, access)) {
+      if (at.form.Min(extent) < 0 || at.form.Max(extent) >= at.extent) {
+        guards.push_back({BindForm(at.form, bind), at.extent});
       }
     }
   }

@@ -106,6 +106,13 @@ constexpr auto kKeywords = std::to_array<std::string_view>({"alignas",
                                                             "while",
                                                             "xor",
                                                             "xor_eq",
+                                                            "I",
+                                                            "ptrdiff_t",
+                                                            "intptr_t",
+                                                            "uintptr_t",
+                                                            "intmax_t",
+                                                            "uintmax_t",
+                                                            "offsetof",
                                                             "NULL",
                                                             "EOF",
                                                             "errno",
@@ -122,8 +129,24 @@ constexpr auto kKeywords = std::to_array<std::string_view>({"alignas",
                                                             "linux",
                                                             "unix"});
 
+// INT8_MAX, SIZE_MAX, UINT64_C, ...: macros of <stdint.h>.
+bool IsLimitMacro(std::string_view name) {
+  const auto begins = [&](std::string_view part) {
+    return name.substr(0, part.size()) == part;
+  };
+  const auto ends = [&](std::string_view part) {
+    return name.size() > part.size() &&
+           name.substr(name.size() - part.size()) == part;
+  };
+  const bool type = begins("INT") || begins("UINT") || begins("SIZE_") ||
+                    begins("PTRDIFF_") || begins("WCHAR_") || begins("WINT_") ||
+                    begins("SIG_ATOMIC_");
+  return type && (ends("_MAX") || ends("_MIN") || ends("_C") || ends("_WIDTH"));
+}
+
 bool IsKeyword(std::string_view name) {
-  return std::find(kKeywords.begin(), kKeywords.end(), name) != kKeywords.end();
+  return IsLimitMacro(name) ||
+         std::find(kKeywords.begin(), kKeywords.end(), name) != kKeywords.end();
 }
 
 bool IsReservedShape(std::string_view name) {

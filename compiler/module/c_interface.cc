@@ -1,5 +1,7 @@
 #include "compiler/module/c_interface.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <array>
 #include <set>
@@ -24,6 +26,23 @@ constexpr auto kLibraryFunctions = std::to_array<std::string_view>(
      "logf",   "malloc", "memcmp", "memcpy", "memset", "pow",    "powf",
      "printf", "puts",   "rand",   "rint",   "round",  "roundf", "sin",
      "sqrt",   "sqrtf",  "tan",    "tanh",   "tanhf"});
+
+// Whether libc or libm has that name: the list above, and where this process
+// runs on them, whatever they export.
+bool IsLibraryFunction(const std::string& name) {
+  if (std::find(kLibraryFunctions.begin(), kLibraryFunctions.end(), name) !=
+      kLibraryFunctions.end()) {
+    return true;
+  }
+  for (const char* library : {"libc.so.6", "libm.so.6"}) {
+    void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle == nullptr) continue;
+    const bool found = dlsym(handle, name.c_str()) != nullptr;
+    dlclose(handle);
+    if (found) return true;
+  }
+  return false;
+}
 
 // Text that is safe on one line of a C comment.
 std::string CommentText(std::string_view text) {
@@ -164,8 +183,7 @@ absl::StatusOr<std::string> FunctionName(std::string_view header_path) {
     return error(absl::StrCat("gives '", identifier.substr(0, 140),
                               "', which is a word of C, reserved or too long"));
   }
-  if (std::find(kLibraryFunctions.begin(), kLibraryFunctions.end(),
-                identifier) != kLibraryFunctions.end()) {
+  if (IsLibraryFunction(identifier)) {
     return error(absl::StrCat("gives '", identifier,
                               "', which is a function of the C library"));
   }

@@ -24,7 +24,8 @@ absl::StatusOr<std::string> Expression(const OpArguments& arguments) {
                           .indices = {"b", "i", "j"},
                           .shape = {b, m, n},
                           .value = "sum(k) A[b,i,k] * B[b,k,j]"},
-                         text));
+                         text)
+                      .status());
   return text.Text();
 }
 

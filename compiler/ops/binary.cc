@@ -72,7 +72,8 @@ absl::StatusOr<std::string> Expression(const OpArguments& arguments) {
               .shape = shape,
               .value = Combined(kind, BroadcastElement("A", a, indices),
                                 BroadcastElement("B", b, indices))},
-             text));
+             text)
+          .status());
   return text.Text();
 }
 

@@ -166,7 +166,8 @@ absl::StatusOr<std::string> ConvolutionExpression(
                                     Element("W", NamesOf(weights))),
               .channel = axes.channel,
               .channels = k.co},
-             text));
+             text)
+          .status());
   return text.Text();
 }
 

@@ -25,7 +25,8 @@ absl::StatusOr<std::string> Expression(const OpArguments& arguments) {
                           .value = "sum(k) X[i,k] * W[k,j]",
                           .channel = "j",
                           .channels = n},
-                         text));
+                         text)
+                      .status());
   return text.Text();
 }
 

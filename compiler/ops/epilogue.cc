@@ -78,12 +78,12 @@ std::string Activated(const std::string& activation, const std::string& x) {
   return absl::StrCat(activation, "(", x, ")");
 }
 
-absl::Status AddSum(const OpArguments& arguments, const SumText& sum,
-                    ExpressionText& text) {
+absl::StatusOr<std::string> AddSum(const OpArguments& arguments,
+                                   const SumText& sum, ExpressionText& text) {
   ASSIGN_OR_RETURN(const Epilogue e, EpilogueOf(arguments));
   if (!e.bias && !e.scaled && e.activation == "none") {
     text.Stage(sum.output, e.out, sum.shape, sum.indices, sum.value);
-    return absl::OkStatus();
+    return e.out;
   }
   const bool integers = e.dtype == "i8";
   text.Stage("acc", integers ? "i32" : "f32", sum.shape, sum.indices,
@@ -107,7 +107,7 @@ absl::Status AddSum(const OpArguments& arguments, const SumText& sum,
     x = Activated(e.activation, x);
   }
   text.Stage(sum.output, e.out, sum.shape, sum.indices, x);
-  return absl::OkStatus();
+  return e.out;
 }
 
 }  // namespace regatta

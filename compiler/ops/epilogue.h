@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "compiler/ops/expression_text.h"
 #include "compiler/ops/op.h"
 
@@ -44,10 +44,10 @@ struct SumText {
 
 // Appends the stages that compute `sum` and what `arguments` say follows:
 // parameters `dtype`, `out_dtype`, `bias` and `activation`, of which an
-// operator may lack the last two. InvalidArgument for combinations that have no
-// meaning.
-absl::Status AddSum(const OpArguments& arguments, const SumText& sum,
-                    ExpressionText& text);
+// operator may lack the last two. Returns the name of the result's type.
+// InvalidArgument for combinations that have no meaning.
+absl::StatusOr<std::string> AddSum(const OpArguments& arguments,
+                                   const SumText& sum, ExpressionText& text);
 
 }  // namespace regatta
 

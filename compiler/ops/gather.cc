@@ -11,12 +11,12 @@ namespace {
 // multiplied: infinities and NaNs of other rows stay where they are.
 absl::StatusOr<std::string> Expression(const OpArguments& arguments) {
   const std::string& dtype = arguments.Word("dtype");
-  const std::string pick = "sum(r) select(I[i] == r, X[r,j], 0)";
+  const std::string pick = "sum(r) select(picked[i] == r, X[r,j], 0)";
   const std::string stages = dtype == "i8"
                                  ? "S[i,j] = " + pick + "; Y[i,j] = i8(S[i,j])"
                                  : "Y[i,j] = " + pick;
   return absl::Substitute(
-      "$0 where i=$1, j=$2, r=$3, I=i32[$1], X=$4[$3,$2], Y=$4[$1,$2]$5",
+      "$0 where i=$1, j=$2, r=$3, picked=i32[$1], X=$4[$3,$2], Y=$4[$1,$2]$5",
       stages, arguments.Int("count"), arguments.Int("cols"),
       arguments.Int("rows"), dtype,
       dtype == "i8" ? absl::Substitute(", S=i32[$0,$1]", arguments.Int("count"),
@@ -29,7 +29,7 @@ absl::StatusOr<std::string> Expression(const OpArguments& arguments) {
 Op GatherOp() {
   return {.name = "gather",
           .help =
-              "rows of X[rows,cols] that I[count] (i32) names, zeros for a "
+              "rows of X[rows,cols] that picked[count] (i32) names, zeros for a "
               "name that is no row; looks at every row for every result, "
               "since no subscript can be read from a tensor",
           .parameters = {{.name = "rows", .help = "rows of X"},

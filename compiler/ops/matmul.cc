@@ -23,7 +23,8 @@ absl::StatusOr<std::string> Expression(const OpArguments& arguments) {
                           .indices = {"i", "j"},
                           .shape = {m, n},
                           .value = "sum(k) A[i,k] * B[k,j]"},
-                         text));
+                         text)
+                      .status());
   return text.Text();
 }
 

@@ -4,6 +4,7 @@
 #include "compiler/ops/binary.h"
 #include "compiler/ops/concat.h"
 #include "compiler/ops/conv2d.h"
+#include "compiler/ops/conv2d_transpose.h"
 #include "compiler/ops/dense.h"
 #include "compiler/ops/depthwise_conv2d.h"
 #include "compiler/ops/elementwise.h"
@@ -24,11 +25,12 @@ namespace regatta {
 // THE list, by name. A new operator is its file and a line here.
 absl::Span<const Op> Ops() {
   static const std::vector<Op>* const ops = new std::vector<Op>{
-      BatchMatmulOp(), BinaryOperatorOp(),  ConcatOp(),      Conv2dOp(),
-      DenseOp(),       DepthwiseConv2dOp(), ElementwiseOp(), GatherOp(),
-      LayerNormOp(),   LogSoftmaxOp(),      MatmulOp(),      Pool2dOp(),
-      ReduceOp(),      RmsNormOp(),         SliceOp(),       SoftmaxOp(),
-      TransposeOp(),
+      BatchMatmulOp(),     BinaryOperatorOp(),  ConcatOp(),
+      Conv2dOp(),          Conv2dTransposeOp(), DenseOp(),
+      DepthwiseConv2dOp(), ElementwiseOp(),     GatherOp(),
+      LayerNormOp(),       LogSoftmaxOp(),      MatmulOp(),
+      Pool2dOp(),          ReduceOp(),          RmsNormOp(),
+      SliceOp(),           SoftmaxOp(),         TransposeOp(),
   };
   return *ops;
 }

@@ -102,9 +102,16 @@ void DropUnitDimensions(Workload& w) {
   };
   for (Stage& stage : w.stages) {
     stage.value = Rewrite(stage.value, [&](Expr& node) {
-      if (node.kind == Expr::Kind::kAccess) {
-        filter(keep[node.tensor], node.subscripts);
+      if (node.kind != Expr::Kind::kAccess) return;
+      const std::vector<bool>& dims = keep[node.tensor];
+      // What carried into a dimension that goes carries on as that one did.
+      for (size_t d = 0; d + 1 < node.carries.size(); ++d) {
+        if (!dims[d] && node.carries[d + 1]) {
+          node.carries[d + 1] = bool(node.carries[d]);
+        }
       }
+      filter(dims, node.subscripts);
+      if (!node.carries.empty()) filter(dims, node.carries);
     });
   }
   for (size_t t = 0; t < w.tensors.size(); ++t) {
@@ -134,6 +141,8 @@ class Merger {
   struct Use {
     int tensor;
     std::vector<Affine> subscripts;
+    std::vector<bool> carries;
+    bool Carries(size_t d) const { return !carries.empty() && carries[d]; }
   };
 
   std::vector<Use> Uses(const Stage& stage) const {
@@ -141,7 +150,7 @@ class Merger {
     for (int id : stage.indices) result.subscripts.push_back(Affine::Var(id));
     std::vector<Use> uses = {std::move(result)};
     for (const Expr* access : Accesses(stage.value)) {
-      uses.push_back({access->tensor, access->subscripts});
+      uses.push_back({access->tensor, access->subscripts, access->carries});
     }
     return uses;
   }
@@ -159,6 +168,7 @@ class Merger {
   bool IsPair(const Stage& stage, const Use& use, size_t d, int* u,
               int* v) const {
     const std::vector<int64_t>& shape = w_.tensors[use.tensor].shape;
+    if (use.Carries(d) || use.Carries(d + 1)) return false;
     *u = Plain(use.subscripts[d], shape[d]);
     *v = Plain(use.subscripts[d + 1], shape[d + 1]);
     if (*u < 0 || *v < 0 || *u == *v) return false;
@@ -267,6 +277,7 @@ Workload Merger::Apply() const {
     stage.value = Rewrite(stage.value, [&](Expr& node) {
       if (node.kind == Expr::Kind::kAccess) {
         keep_first(node.tensor, node.subscripts);
+        if (!node.carries.empty()) keep_first(node.tensor, node.carries);
       }
     });
   }

@@ -54,7 +54,8 @@ TEST(FunctionNameTest, ComesFromTheFileName) {
 TEST(FunctionNameTest, NamesThatCCannotHaveAreRefused) {
   for (const std::string path :
        {"", "/", ".h", "---.h", "out/", "3k.h", "int.h", "class.h", "main.h",
-        "expf.h", "malloc.h", "__x.h", "_X.h"}) {
+        "expf.h", "malloc.h", "printf.h", "read.h", "strlen.h", "fopen.h",
+        "gamma.h", "pthread_create.h", "__x.h", "_X.h"}) {
     const auto result = FunctionName(path);
     ASSERT_FALSE(result.ok()) << path;
     EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
@@ -112,10 +113,14 @@ TEST(CHeaderTest, HostileTextStaysInsideTheComment) {
 
 TEST(CIdentifierTest, EveryTextBecomesAnIdentifier) {
   for (const std::string text :
-       {"", "a", "9", "a b", "int", "__a", "_A", "\xff\xff", "size_t"}) {
+       {"", "a", "9", "a b", "int", "__a", "_A", "\xff\xff", "size_t", "I",
+        "INT8_MAX", "SIZE_MAX", "UINT64_C"}) {
     EXPECT_TRUE(IsCIdentifier(ToCIdentifier(text))) << text;
   }
   EXPECT_EQ(ToCIdentifier("A"), "A");
+  EXPECT_EQ(ToCIdentifier("I"), "I_");  // a macro of <complex.h>
+  EXPECT_EQ(ToCIdentifier("INT8_MAX"), "INT8_MAX_");
+  EXPECT_EQ(ToCIdentifier("INTERNAL"), "INTERNAL");
   EXPECT_FALSE(IsCIdentifier(""));
   EXPECT_FALSE(IsCIdentifier("a-b"));
 }

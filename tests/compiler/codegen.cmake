@@ -4,10 +4,12 @@ regatta_test(compiler_codegen_test
   codegen_loops_test.cc
   codegen_math_test.cc
   codegen_module_test.cc
+  codegen_operators_test.cc
   codegen_parallel_test.cc
   codegen_schedule_test.cc
   codegen_support.cc
   loop_ir_test.cc
+  module_support.cc
   LIBS regatta_compiler regatta_codegen TIMEOUT 300)
 set_source_files_properties(codegen_module_test.cc PROPERTIES
   COMPILE_DEFINITIONS "REGATTA_C_COMPILER=\"${CMAKE_C_COMPILER}\"")

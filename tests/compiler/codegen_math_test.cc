@@ -274,16 +274,28 @@ TEST_P(MathCode, IntegerDivisionIsDefinedForEveryPair) {
                                              least / -7, 1, -1}));
 }
 
-TEST_P(MathCode, MaxAndMinTakeTheOtherOperandOfANan) {
+TEST_P(MathCode, MaxAndMinKeepANanOfEitherOperand) {
   const std::vector<float> x = {1, -1, NAN, 3};
-  const auto with = [&](BinaryOp op) {
-    return RunMap<float, float>(x, DType::kF32, DType::kF32,
-                                [&](loop::ValuePtr v) {
-                                  return loop::Binary(op, v, loop::Const(0.5));
-                                });
-  };
-  EXPECT_EQ(with(BinaryOp::kMax), (std::vector<float>{1, 0.5, 0.5, 3}));
-  EXPECT_EQ(with(BinaryOp::kMin), (std::vector<float>{0.5, -1, 0.5, 0.5}));
+  for (const bool swapped : {false, true}) {
+    const auto with = [&](BinaryOp op) {
+      return RunMap<float, float>(
+          x, DType::kF32, DType::kF32, [&](loop::ValuePtr v) {
+            const loop::ValuePtr half = loop::Const(0.5);
+            return swapped ? loop::Binary(op, half, v)
+                           : loop::Binary(op, v, half);
+          });
+    };
+    const std::vector<float> most = with(BinaryOp::kMax);
+    EXPECT_EQ(most[0], 1);
+    EXPECT_EQ(most[1], 0.5);
+    EXPECT_TRUE(std::isnan(most[2]));
+    EXPECT_EQ(most[3], 3);
+    const std::vector<float> least = with(BinaryOp::kMin);
+    EXPECT_EQ(least[0], 0.5);
+    EXPECT_EQ(least[1], -1);
+    EXPECT_TRUE(std::isnan(least[2]));
+    EXPECT_EQ(least[3], 0.5);
+  }
 }
 
 }  // namespace

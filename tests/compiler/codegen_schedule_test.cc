@@ -3,10 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <map>
-#include <memory>
 #include <ostream>
 #include <set>
 #include <string>
@@ -15,105 +11,13 @@
 #include "base/random.h"
 #include "compiler/compile.h"
 #include "compiler/interp/interpreter.h"
-#include "compiler/module/half.h"
-#include "compiler/module/tensor_bytes.h"
 #include "compiler/ops/op.h"
 #include "tests/compiler/codegen_support.h"
+#include "tests/compiler/module_support.h"
 #include "tests/compiler/status_text.h"
 
 namespace regatta {
 namespace {
-
-// Inputs that the tensors' types hold exactly.
-std::vector<TensorValues> Inputs(const Workload& workload, uint64_t seed) {
-  Random random(seed);
-  std::vector<TensorValues> inputs;
-  for (const int id : workload.TensorsWithRole(TensorRole::kInput)) {
-    const TensorDecl& tensor = workload.tensors[id];
-    TensorValues values(tensor.Elements());
-    for (double& value : values) {
-      value = IsFloat(tensor.dtype)
-                  ? RoundToDType(random.Unit() * 2 - 1, tensor.dtype)
-                  : static_cast<double>(random.Below(15)) - 7;
-    }
-    inputs.push_back(std::move(values));
-  }
-  return inputs;
-}
-
-// Runs a module on packed tensors between fences.
-std::vector<TensorValues> RunModule(const Module& module,
-                                    const Workload& workload,
-                                    const std::vector<TensorValues>& inputs) {
-  std::vector<std::unique_ptr<FencedMemory>> memory;
-  std::vector<void*> pointers;
-  const auto add = [&](const TensorDecl& tensor) {
-    memory.push_back(std::make_unique<FencedMemory>(
-        tensor.Elements() * DTypeBytes(tensor.dtype),
-        DTypeBytes(tensor.dtype)));
-    pointers.push_back(memory.back()->data());
-  };
-  const std::vector<int> input_ids =
-      workload.TensorsWithRole(TensorRole::kInput);
-  const std::vector<int> output_ids =
-      workload.TensorsWithRole(TensorRole::kOutput);
-  for (size_t i = 0; i < input_ids.size(); ++i) {
-    add(workload.tensors[input_ids[i]]);
-    WriteValues(inputs[i], workload.tensors[input_ids[i]].dtype,
-                pointers.back());
-  }
-  for (const int id : output_ids) {
-    const TensorDecl& tensor = workload.tensors[id];
-    add(tensor);
-    std::memset(pointers.back(), 0xff,
-                tensor.Elements() * DTypeBytes(tensor.dtype));
-  }
-  const LoadedModule loaded(module);
-  EXPECT_EQ(loaded.Call(pointers), 0);
-  std::vector<TensorValues> outputs;
-  for (size_t i = 0; i < output_ids.size(); ++i) {
-    const TensorDecl& tensor = workload.tensors[output_ids[i]];
-    outputs.push_back(ReadValues(pointers[input_ids.size() + i],
-                                 tensor.Elements(), tensor.dtype));
-  }
-  return outputs;
-}
-
-// What rounding may do to a sum of `length` terms of at most about 1.
-double Tolerance(const Workload& workload, DType type) {
-  double length = 1;
-  for (const Stage& stage : workload.stages) {
-    double terms = 1;
-    for (const int id : stage.reduce_indices) {
-      terms *= static_cast<double>(workload.indices[id].extent);
-    }
-    length = std::max(length, terms);
-  }
-  const double unit = type == DType::kF16    ? 0x1p-11
-                      : type == DType::kBF16 ? 0x1p-8
-                      : IsFloat(type)        ? 0x1p-24
-                                             : 0;
-  return unit * (4 + length);
-}
-
-void ExpectNear(const Workload& workload, const std::vector<TensorValues>& got,
-                const std::vector<TensorValues>& expected,
-                const std::string& what) {
-  const std::vector<int> ids = workload.TensorsWithRole(TensorRole::kOutput);
-  for (size_t t = 0; t < ids.size(); ++t) {
-    const double tolerance =
-        Tolerance(workload, workload.tensors[ids[t]].dtype);
-    for (size_t i = 0; i < expected[t].size(); ++i) {
-      const double allowed =
-          tolerance * std::max(1.0, std::fabs(expected[t][i]));
-      if (!(std::fabs(got[t][i] - expected[t][i]) <= allowed)) {
-        ADD_FAILURE() << workload.text << " " << what << ": element " << i
-                      << " is " << got[t][i] << ", not " << expected[t][i];
-        return;
-      }
-    }
-  }
-}
 
 const char* const kSmallWorkloads[] = {
     "matmul(m=1,n=1,k=1)",
@@ -141,7 +45,7 @@ TEST(Reference, AgreesWithTheInterpreter) {
     ASSERT_STATUS_OK(module) << text;
     EXPECT_EQ(module->threads, 1);
     EXPECT_EQ(module->workload_key, workload->key);
-    const auto inputs = Inputs(*workload, 1);
+    const auto inputs = SeededInputs(*workload, 1);
     ExpectNear(*workload, RunModule(*module, *workload, inputs),
                Interpret(*workload, inputs), "reference");
   }
@@ -151,7 +55,7 @@ TEST(Compile, SchedulesOfSmallShapesAgreeWithTheInterpreter) {
   for (const char* text : kSmallWorkloads) {
     const auto workload = ParseWorkload(text);
     ASSERT_STATUS_OK(workload);
-    const auto inputs = Inputs(*workload, 2);
+    const auto inputs = SeededInputs(*workload, 2);
     const auto expected = Interpret(*workload, inputs);
     for (const NamedTarget& target : RunnableTargets()) {
       const auto space = CreateSpace(*workload, target.target, 1);
@@ -199,7 +103,7 @@ TEST(Compile, ParallelSchedulesAgreeWithTheInterpreter) {
         "conv2d(n=1,h=10,w=10,ci=8,co=16,kh=3,kw=3,stride=1,pad=1)"}) {
     const auto workload = ParseWorkload(text);
     ASSERT_STATUS_OK(workload);
-    const auto inputs = Inputs(*workload, 2);
+    const auto inputs = SeededInputs(*workload, 2);
     const auto expected = Interpret(*workload, inputs);
     const auto space = CreateSpace(*workload, HostForTests(), 3);
     ASSERT_STATUS_OK(space);
@@ -252,7 +156,7 @@ TEST_P(Operators, RandomSchedulesAgreeWithTheReferenceAndDiffer) {
   for (const char* text : GetParam().shapes) {
     const auto workload = ParseWorkload(text);
     ASSERT_STATUS_OK(workload) << text;
-    const auto inputs = Inputs(*workload, 7);
+    const auto inputs = SeededInputs(*workload, 7);
     const auto reference = CompileReference(*workload, HostForTests(), "r");
     ASSERT_STATUS_OK(reference);
     const auto expected = RunModule(*reference, *workload, inputs);

@@ -17,7 +17,8 @@ namespace {
 bool Same(const Expr& a, const Expr& b) {
   if (a.kind != b.kind || a.dtype != b.dtype || a.constant != b.constant ||
       a.tensor != b.tensor || a.subscripts != b.subscripts ||
-      a.pad_value != b.pad_value || a.operands.size() != b.operands.size()) {
+      a.carries != b.carries || a.pad_value != b.pad_value ||
+      a.operands.size() != b.operands.size()) {
     return false;
   }
   if (a.kind == Expr::Kind::kUnary && a.unary != b.unary) return false;
@@ -97,6 +98,10 @@ class TextGenerator {
       return absl::StrCat("pad(A[", Index(), "*2-3+", Index(), ",1-", Index(),
                           "], ", Pick({"0", "-1.5", "inf", "-inf", "0.1"}),
                           ")");
+    }
+    if (random_.Below(6) == 0) {
+      const std::string at = Pick({"(i+2*j)", "i", "(9*j+i-0)", "( 3 *i+40)"});
+      return absl::StrCat("A[", at, Pick({"/9,", " / 9 , "}), at, "%9]");
     }
     if (random_.Below(3) == 0) return absl::StrCat("f32(N[", Index(), "+1])");
     return random_.Below(2) == 0

@@ -5,6 +5,7 @@ regatta_test(compiler_front_test
   expression_error_test.cc
   expression_round_trip_test.cc
   half_test.cc
+  interpreter_operators_test.cc
   interpreter_test.cc
   module_test.cc
   target_test.cc

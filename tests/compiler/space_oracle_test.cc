@@ -189,6 +189,20 @@ constexpr const char* kExpressions[] = {
     "S[i] = sum(j) A[i,j]; D[i,j] = A[i,j] - S[i] * 0.01; Q[i] = sum(j) "
     "D[i,j] * D[i,j]; Y[i,j] = D[i,j] * rsqrt(Q[i] + 1) where i=6, j=50",
     "E[i,j] = A[i,j] + 1; C[j] = max(i) E[i,j] where i=8, j=30",
+    // Positions that run on from row to row.
+    "Y[i,j] = X[(18*i+j)/7,(18*i+j)%7] where i=7, j=18, X=f32[18,7]",
+    "Y[i] = X[i/20,i/5%4,i%5] * 2 where i=60, X=f32[3,4,5]",
+    "Y[i] = X[i/4,i/4%1,i%4] where i=8, X=f32[2,1,4]",
+    "Y[i] = X[(i+1)/5,(i+1)%5] where i=4, X=f32[1,5]",
+    "Y[i,j] = pad(X[(i+j-3)/6,(i+j-3)%6], 0.5) where i=9, j=20, X=f32[3,6]",
+    "C[i,j] = sum(k) A[i,k] * B[k,j]; D[y] = C[(y+3)/20,(y+3)%20] where i=9, "
+    "j=20, k=7, y=170",
+    "E[i,j] = A[i,j] + 1; S[i] = sum(r) E[(r+30*i)/30,(r+30*i)%30] where i=8, "
+    "j=30, r=30",
+    "C[i,j] = sum(k) A[(i*9+k)/3,(i*9+k)%3] * B[k,j] where i=8, j=20, k=9, "
+    "A=f32[24,3]",
+    "T[q,f,c] = X[q,f,c] + 1; Y[y,c] = T[(y+1)/3,(y+1)%3,c] * b[c] where q=4, "
+    "f=3, c=18, y=10",
 };
 
 TEST(SpaceOracleTest, AnyExpressionAgreesWithTheInterpreter) {

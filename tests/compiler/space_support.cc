@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 
 #include "base/check.h"
 #include "compiler/module/half.h"
@@ -57,16 +55,6 @@ std::vector<TensorValues> RandomInputs(const Workload& workload,
     inputs.push_back(std::move(values));
   }
   return inputs;
-}
-
-int Scaled(int count) {
-  static const double scale = [] {
-    const char* text = std::getenv("REGATTA_TEST_SCALE");
-    const double value = text == nullptr ? 1 : std::atof(text);
-    std::printf("REGATTA_TEST_SCALE is %g\n", value);
-    return value;
-  }();
-  return std::max(1, static_cast<int>(count * scale));
 }
 
 Oracle::Oracle(const Workload& workload, uint64_t seed)

@@ -10,6 +10,7 @@
 #include "compiler/interp/interpreter.h"
 #include "compiler/space/space.h"
 #include "gtest/gtest.h"
+#include "tests/support/scale.h"
 
 namespace regatta {
 
@@ -30,10 +31,6 @@ Space SpaceOf(const std::string& workload, const std::string& target = kAvx512,
 
 // Values in [-1, 1] or small integers, as the tensors' types hold them.
 std::vector<TensorValues> RandomInputs(const Workload& workload, uint64_t seed);
-
-// How often a test tries: `count` times REGATTA_TEST_SCALE (default 1). Prints
-// the scale once.
-int Scaled(int count);
 
 // One workload, its inputs and what the interpreter makes of them.
 class Oracle {

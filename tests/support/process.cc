@@ -159,10 +159,4 @@ void WriteFile(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-double TestScale() {
-  const char* text = std::getenv("REGATTA_TEST_SCALE");
-  const double scale = text == nullptr ? 1 : std::atof(text);
-  return scale > 0 ? scale : 1;
-}
-
 }  // namespace regatta::testing

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "tests/support/scale.h"
 
 namespace regatta::testing {
 
@@ -68,10 +69,6 @@ class TempDir {
 
 std::string ReadFile(const std::string& path);
 void WriteFile(const std::string& path, const std::string& bytes);
-
-// The setting that scales random, soak and fault tests: REGATTA_TEST_SCALE,
-// default 1.
-double TestScale();
 
 }  // namespace regatta::testing
 

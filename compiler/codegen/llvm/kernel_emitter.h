@@ -154,6 +154,7 @@ class KernelEmitter {
   Val EmitSelect(const loop::Value& value);
   Val EmitCast(const loop::Value& value);
   llvm::Value* Arithmetic(BinaryOp op, llvm::Value* a, llvm::Value* b);
+  llvm::Value* Extreme(llvm::Intrinsic::ID id, llvm::Value* a, llvm::Value* b);
   llvm::Value* IntegerDivide(llvm::Value* a, llvm::Value* b);
   llvm::Value* Combine(Reduction reduction, llvm::Value* a, llvm::Value* b);
   llvm::Value* AcrossLanes(Reduction reduction, Val value, DType dtype);

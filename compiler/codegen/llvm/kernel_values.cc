@@ -93,11 +93,11 @@ llvm::Value* KernelEmitter::Arithmetic(BinaryOp op, llvm::Value* a,
     case BinaryOp::kDiv:
       return is_float ? b_.CreateFDiv(a, b) : IntegerDivide(a, b);
     case BinaryOp::kMax:
-      return b_.CreateSelect(
-          is_float ? b_.CreateFCmpOGT(a, b) : b_.CreateICmpSGT(a, b), a, b);
+      return is_float ? Extreme(llvm::Intrinsic::maximum, a, b)
+                      : b_.CreateSelect(b_.CreateICmpSGT(a, b), a, b);
     case BinaryOp::kMin:
-      return b_.CreateSelect(
-          is_float ? b_.CreateFCmpOLT(a, b) : b_.CreateICmpSLT(a, b), a, b);
+      return is_float ? Extreme(llvm::Intrinsic::minimum, a, b)
+                      : b_.CreateSelect(b_.CreateICmpSLT(a, b), a, b);
     case BinaryOp::kLess:
       return is_float ? b_.CreateFCmpOLT(a, b) : b_.CreateICmpSLT(a, b);
     case BinaryOp::kLessEqual:
@@ -107,6 +107,17 @@ llvm::Value* KernelEmitter::Arithmetic(BinaryOp op, llvm::Value* a,
   }
   CHECK(false) << "binary " << static_cast<int>(op);
   return nullptr;
+}
+
+// A NaN operand gives NaN, whatever the order. Which of two zeros it is does
+// not matter, which saves x86 two instructions.
+llvm::Value* KernelEmitter::Extreme(llvm::Intrinsic::ID id, llvm::Value* a,
+                                    llvm::Value* b) {
+  Builder::FastMathFlagGuard guard(b_);
+  llvm::FastMathFlags flags = b_.getFastMathFlags();
+  flags.setNoSignedZeros();
+  b_.setFastMathFlags(flags);
+  return b_.CreateBinaryIntrinsic(id, a, b);
 }
 
 // Defined for every pair, so that no lane traps: x / 0 is 0, and the least
@@ -200,8 +211,8 @@ KernelEmitter::Val KernelEmitter::EmitCast(const loop::Value& value) {
   } else {
     x = b_.CreateSExtOrTrunc(x, type);
   }
-  // Narrow floats are kept in f32 registers: whatever the source, the value must
-  // be one that the type has.
+  // Narrow floats are kept in f32 registers: whatever the source, the value
+  // must be one that the type has.
   if (to == DType::kF16 || to == DType::kBF16) {
     x = FromMemory(b_, state_.traits, ToMemory(b_, state_.traits, x, to), to);
   }

@@ -29,9 +29,8 @@ bool CanLeave(const Workload& workload, const Expr& access) {
   if (!access.pad_value) return false;
   const std::vector<int64_t>& shape = workload.tensors[access.tensor].shape;
   const auto extent = [&](int i) { return workload.indices[i].extent; };
-  for (size_t d = 0; d < shape.size(); ++d) {
-    if (access.subscripts[d].Min(extent) < 0 ||
-        access.subscripts[d].Max(extent) >= shape[d]) {
+  for (const Position& at : Positions(shape, access)) {
+    if (at.form.Min(extent) < 0 || at.form.Max(extent) >= at.extent) {
       return true;
     }
   }

@@ -9,10 +9,11 @@
 namespace regatta {
 namespace {
 
-// The access below any conversions, or null.
+// The access below any conversions, or null. Copies of operands are boxes of
+// single dimensions: an access that carries has none.
 const Expr* AccessBelowCasts(const Expr* expr) {
   while (expr->kind == Expr::Kind::kCast) expr = expr->operands[0].get();
-  return expr->kind == Expr::Kind::kAccess ? expr : nullptr;
+  return expr->kind == Expr::Kind::kAccess && !Carries(*expr) ? expr : nullptr;
 }
 
 bool Uses(const Expr& access, int index) {

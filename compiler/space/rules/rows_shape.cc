@@ -26,6 +26,8 @@ bool Joins(const Workload& w, int first, int stage, int row_dims) {
     for (int d = 0; d < row_dims; ++d) {
       if (access->subscripts[d] != Affine::Var(s.indices[d])) return false;
     }
+    // Its subscripts are not the positions that a reader computes again at.
+    if (Carries(*access)) return false;
     // Beyond the rows nothing may be padded: rows have no room around them.
     if (CanLeave(w, *access)) return false;
   }
