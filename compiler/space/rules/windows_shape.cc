@@ -77,10 +77,9 @@ std::vector<Segment> InteriorAndEdges(const Workload& w, const Stage& stage,
   for (const Expr* access : Accesses(stage.value)) {
     if (!CanLeave(w, *access)) continue;
     const std::vector<int64_t>& shape = w.tensors[access->tensor].shape;
-    for (size_t d = 0; d < shape.size(); ++d) {
-      const Affine& form = access->subscripts[d];
-      if (form.Coeff(index) == 0) continue;
-      const Segment inside = Inside(w, form, index, shape[d]);
+    for (const Position& at : Positions(shape, *access)) {
+      if (at.form.Coeff(index) == 0) continue;
+      const Segment inside = Inside(w, at.form, index, at.extent);
       const int64_t end = std::min(interior.start + interior.extent,
                                    inside.start + inside.extent);
       interior.start = std::max(interior.start, inside.start);
