@@ -123,9 +123,9 @@ constexpr OperatorRow kRows[] = {
      kMemory},
     {"transpose", "Y[j,i] = X[i,j] where i=4096, j=2048", kMemory},
     {"transpose odd", "Y[j,i] = X[i,j] where i=3000, j=2500", kMemory},
-    {"NCHW to NHWC", "Y[n,y,x,c] = X[n,c,y,x] where n=8, c=128, y=56, x=56",
+    {"NCHW to NHWC", "Y[n,y,x,c] = X[n,c,y,x] where n=16, c=128, y=56, x=56",
      kMemory},
-    {"NHWC to NCHW", "Y[n,c,y,x] = X[n,y,x,c] where n=8, c=128, y=56, x=56",
+    {"NHWC to NCHW", "Y[n,c,y,x] = X[n,y,x,c] where n=16, c=128, y=56, x=56",
      kMemory},
     {"concat inner",
      "Y[i,j] = select(j < 384, pad(A[i,j], 0), pad(B[i,j-384], 0)) "

@@ -109,6 +109,34 @@ TEST(SpaceOracleTest, WindowSchedulesAgreeWithTheInterpreter) {
   ExpectEnough(checked);
 }
 
+TEST(SpaceOracleTest, TransposeSchedulesAgreeWithTheInterpreter) {
+  int checked = 0;
+  for (const char* workload :
+       {"Y[j,i] = X[i,j] where i=37, j=50", "Y[j,i] = X[i,j] where i=64, j=80",
+        "Y[n,x,c] = X[n,c,x] where n=3, c=5, x=33",
+        "Y[l,j,k,i] = X[i,j,k,l] where i=3, j=4, k=5, l=18",
+        "Y[j,i] = X[i,j] * 2 + Z[i,j] - b[i] where i=19, j=21",
+        "Y[j,i] = X[i,j] + Z[j,i] where i=3, j=40"}) {
+    checked += CheckSchedules(workload, kAvx512, Scaled(60));
+  }
+  ExpectEnough(checked);
+}
+
+TEST(SpaceOracleTest, FoldSchedulesAgreeWithTheInterpreter) {
+  int checked = 0;
+  for (const char* workload :
+       {"Y[j] = sum(i) X[i,j] where i=19, j=37",
+        "Y[i,k] = max(j) X[i,j,k] where i=3, j=17, k=21",
+        "Y[j] = sum(i,k) X[i,j,k] * 0.5 where i=5, j=9, k=33",
+        "Y[j,l] = prod(i,k) X[i,j,k,l] where i=3, j=4, k=2, l=18",
+        "Y[j] = sum(i) X[i,j] where i=9, j=33, dtype=f16",
+        "M[j] = max(i) X[i,j]; Y[j] = min(i) select(X[i,j] == M[j], i, 13) "
+        "where i=13, j=20, Y=i32[20]"}) {
+    checked += CheckSchedules(workload, kAvx512, Scaled(40));
+  }
+  ExpectEnough(checked);
+}
+
 // A check that cannot fail proves nothing.
 TEST(SpaceOracleTest, BrokenLoopsAreNoticed) {
   const Space space = SpaceOf("matmul(m=13,n=37,k=29)");

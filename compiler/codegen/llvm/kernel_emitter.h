@@ -93,6 +93,9 @@ class KernelEmitter {
     std::map<std::pair<int, Form>, llvm::Value*> addresses;
     std::map<Form, llvm::Value*> indices;
     std::map<std::pair<FormGuard, int>, llvm::Value*> conditions;
+    // Columns of square blocks of register buffers whose rows are vectors, by
+    // buffer and first element.
+    std::map<std::pair<int, int64_t>, std::vector<llvm::Value*>> columns;
     int hoisted = 0;  // loads moved before the loop
   };
   // An element of a register buffer: `within` elements into a slot of `count`.
@@ -131,6 +134,7 @@ class KernelEmitter {
   Val Load(const loop::Value& load);
   Val LoadAt(const LoadKey& key, double pad);
   Val LoadRegister(int buffer, const Form& form);
+  llvm::Value* LoadColumn(int buffer, const Form& form);
   llvm::Value* LoadScalar(const LoadKey& key, llvm::Value* address, double pad);
   llvm::Value* LoadVector(const LoadKey& key, llvm::Value* address, double pad);
   llvm::Value* LoadStrided(const LoadKey& key, llvm::Value* address,

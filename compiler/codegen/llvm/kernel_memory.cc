@@ -389,6 +389,7 @@ KernelEmitter::Val KernelEmitter::LoadRegister(int id, const Form& form) {
     return {ReadSlot(SlotOf(id, form.constant), lanes_.count, lanes_.width),
             true};
   }
+  if (llvm::Value* column = LoadColumn(id, form)) return {column, true};
   llvm::Type* scalar = RegisterType(buffer(id).dtype, context());
   llvm::Value* result =
       llvm::PoisonValue::get(llvm::FixedVectorType::get(scalar, lanes_.width));
@@ -400,7 +401,49 @@ KernelEmitter::Val KernelEmitter::LoadRegister(int id, const Form& form) {
   return {result, true};
 }
 
+// A column of a square of vectors, from all columns at once: log2(n) rounds
+// that interleave the first half of the rows with the second turn n rows into n
+// columns. Null when the elements do not lie so.
+llvm::Value* KernelEmitter::LoadColumn(int id, const Form& form) {
+  const int n = lanes_.width;
+  if (lanes_.count != n || form.lane != n) return nullptr;
+  const SlotPlace first = SlotOf(id, form.constant);
+  std::vector<llvm::Value*> rows;
+  for (int i = 0; i < n; ++i) {
+    const SlotPlace place = SlotOf(id, form.constant + form.lane * i);
+    auto* type =
+        llvm::dyn_cast<llvm::FixedVectorType>(place.slot->getAllocatedType());
+    if (type == nullptr || static_cast<int>(type->getNumElements()) != n ||
+        place.count != n || place.within != first.within) {
+      return nullptr;
+    }
+  }
+  std::vector<llvm::Value*>& columns =
+      levels_.back().columns[{id, form.constant - first.within}];
+  if (!columns.empty()) return columns[first.within];
+  for (int i = 0; i < n; ++i) {
+    rows.push_back(ReadSlot(SlotOf(id, form.constant + form.lane * i), n, n));
+  }
+  std::vector<int> low, high;
+  for (int i = 0; i < n / 2; ++i) {
+    low.insert(low.end(), {i, n + i});
+    high.insert(high.end(), {n / 2 + i, n + n / 2 + i});
+  }
+  for (int round = 1; round < n; round *= 2) {
+    for (int i = 0; i < n / 2; ++i) {
+      columns.push_back(b_.CreateShuffleVector(rows[i], rows[i + n / 2], low));
+      columns.push_back(b_.CreateShuffleVector(rows[i], rows[i + n / 2], high));
+    }
+    if (round * 2 < n) rows = std::exchange(columns, {});
+  }
+  return columns[first.within];
+}
+
 void KernelEmitter::StoreRegister(int id, const Form& form, Val value) {
+  for (Level& level : levels_) {
+    std::erase_if(level.columns,
+                  [&](const auto& entry) { return entry.first.first == id; });
+  }
   if (lanes_.width == 1 || form.lane == 0) {
     if (value.vector) {
       value = {b_.CreateExtractElement(value.value, lanes_.count - 1), false};

@@ -142,11 +142,13 @@ Affine RowsEmitter::ScratchOffset(const Stage& stage,
 StageTarget RowsEmitter::TargetOf(const Stage& stage) const {
   const auto it = scratch_.find(stage.tensor);
   if (it == scratch_.end()) return TensorTarget(out_, stage);
-  return {it->second, [this, &stage](const Bind& bind) {
+  return {it->second,
+          [this, &stage](const Bind& bind) {
             std::vector<Affine> subscripts;
             for (int index : stage.indices) subscripts.push_back(bind(index));
             return ScratchOffset(stage, subscripts);
-          }};
+          },
+          Reduction::kNone};
 }
 
 loop::StmtPtr RowsEmitter::OneStage(int i, int64_t rows) {

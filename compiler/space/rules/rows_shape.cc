@@ -8,6 +8,20 @@
 namespace regatta {
 namespace {
 
+// Whether every loop within a row would jump through memory where the loop over
+// rows would not.
+bool RunsAcrossRows(const Workload& w, const Stage& stage, int row_dims) {
+  std::vector<int> within = stage.reduce_indices;
+  if (stage.indices.size() > static_cast<size_t>(row_dims)) {
+    within.push_back(stage.indices.back());
+  }
+  if (within.empty()) return false;
+  const int rows = StridedAccesses(w, stage, stage.indices[row_dims - 1]);
+  return std::all_of(within.begin(), within.end(), [&](int index) {
+    return StridedAccesses(w, stage, index) > rows;
+  });
+}
+
 // Whether `stage` can join the run of stages from `first` on.
 bool Joins(const Workload& w, int first, int stage, int row_dims) {
   const Stage& s = w.stages[stage];
@@ -17,7 +31,8 @@ bool Joins(const Workload& w, int first, int stage, int row_dims) {
       !std::equal(rows.begin(), rows.begin() + row_dims, shape.begin())) {
     return false;
   }
-  if (MatchContraction(w, stage)) return false;
+  if (MatchContraction(w, stage) || RunsAcrossRows(w, s, row_dims))
+    return false;
   for (const Expr* access : Accesses(s.value)) {
     const bool in_run = std::any_of(
         w.stages.begin() + first, w.stages.begin() + stage,

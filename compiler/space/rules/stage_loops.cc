@@ -18,7 +18,8 @@ StageTarget TensorTarget(const LoopBuilder& out, const Stage& stage) {
           [&out, tensor = stage.tensor, subscripts = std::move(subscripts)](
               const std::function<Affine(int)>& bind) {
             return out.TensorOffset(tensor, subscripts, bind);
-          }};
+          },
+          Reduction::kNone};
 }
 
 StageLoops::StageLoops(LoopBuilder& out, const Stage& stage, StageTiling tiling,
@@ -132,7 +133,8 @@ ValuePtr StageLoops::ValueAt(const Bind& bind) const {
 StmtPtr StageLoops::StoreResult(const Bind& bind, ValuePtr value) const {
   return loop::Store(
       target_.buffer, target_.offset(bind),
-      loop::Cast(std::move(value), out_.buffer(target_.buffer).dtype));
+      loop::Cast(std::move(value), out_.buffer(target_.buffer).dtype),
+      target_.accumulate);
 }
 
 StmtPtr StageLoops::ElementwiseBlock(const VectorTile& tile) {

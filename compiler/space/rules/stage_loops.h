@@ -39,6 +39,8 @@ struct StageTarget {
   int buffer = -1;
   // Offset from the binding of the stage's output indices.
   std::function<Affine(const std::function<Affine(int)>& bind)> offset;
+  // How it joins what is there already; kNone: it replaces it.
+  Reduction accumulate = Reduction::kNone;
 };
 
 // How a stage reads a tensor at a binding of its indices; absent: from the
