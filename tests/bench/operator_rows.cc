@@ -114,12 +114,12 @@ constexpr OperatorRow kRows[] = {
     {"argmax inner",
      "M[i] = max(j) X[i,j]; Y[i] = min(j) select(X[i,j] == M[i], j, "
      "select(X[i,j] == X[i,j], 2048, j)) "
-     "where i=4096, j=2048, Y=i32[4096]",
+     "where i=8192, j=2048, Y=i32[8192]",
      kMemory},
     {"argmax outer",
      "M[j] = max(i) X[i,j]; Y[j] = min(i) select(X[i,j] == M[j], i, "
-     "select(X[i,j] == X[i,j], 4096, i)) "
-     "where i=4096, j=2048, Y=i32[2048]",
+     "select(X[i,j] == X[i,j], 8192, i)) "
+     "where i=8192, j=2048, Y=i32[2048]",
      kMemory},
     {"transpose", "Y[j,i] = X[i,j] where i=4096, j=2048", kMemory},
     {"transpose odd", "Y[j,i] = X[i,j] where i=3000, j=2500", kMemory},

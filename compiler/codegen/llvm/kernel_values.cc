@@ -19,7 +19,8 @@ KernelEmitter::Val KernelEmitter::Emit(const loop::Value& value) {
       return Load(value);
     case loop::Value::Kind::kUnary: {
       const Val operand = Emit(*value.operands[0]);
-      return {EmitUnary(b_, value.unary, operand.value), operand.vector};
+      return {EmitUnary(b_, state_.traits, value.unary, operand.value),
+              operand.vector};
     }
     case loop::Value::Kind::kBinary:
       return EmitBinary(value);

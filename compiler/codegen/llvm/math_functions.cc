@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/Module.h"
 
 namespace regatta::cpu {
@@ -16,7 +17,8 @@ using llvm::Value;
 // multiply-add and none may be reassociated.
 class F32 {
  public:
-  F32(Builder& b, llvm::Type* type) : b_(b), type_(type) {}
+  F32(Builder& b, const Traits& traits, llvm::Type* type)
+      : b_(b), traits_(traits), type_(type) {}
 
   llvm::Type* IntType() const { return WithLanesOf(b_.getInt32Ty(), type_); }
   Value* C(double constant) const {
@@ -49,6 +51,9 @@ class F32 {
     return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, magnitude, sign);
   }
 
+  // x * 2^n for a whole number n, rounded once; null where the target has no
+  // instruction for it.
+  Value* Scale(Value* x, Value* n) const;
   Value* Exp(Value* x) const;
   Value* Log(Value* x) const;
   Value* Tanh(Value* x) const;
@@ -59,8 +64,26 @@ class F32 {
 
  private:
   Builder& b_;
+  const Traits& traits_;
   llvm::Type* type_;
 };
+
+Value* F32::Scale(Value* x, Value* n) const {
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type_);
+  if (!traits_.scales_by_powers || vector == nullptr) return nullptr;
+  switch (vector->getNumElements()) {
+    case 16:
+      // All lanes, rounded as everything else is.
+      return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512,
+                                {},
+                                {x, n, x, b_.getInt16(0xffff), b_.getInt32(4)});
+    case 8:
+      return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_256,
+                                {}, {x, n, x, b_.getInt8(0xff)});
+    default:
+      return nullptr;
+  }
+}
 
 // Cody and Waite's reduction to [-ln 2 / 2, ln 2 / 2] and the polynomial of the
 // Cephes library (Moshier). 2^n is applied in two halves, so that results below
@@ -76,6 +99,7 @@ Value* F32::Exp(Value* x) const {
   Value* p = Poly(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3,
                       4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
   Value* sum = b_.CreateFAdd(Fma(p, b_.CreateFMul(r, r), r), C(1));
+  if (Value* scaled = Scale(sum, n)) return scaled;
   Value* k = b_.CreateSub(AsInt(shifted), AsInt(magic));
   Value* half = b_.CreateAShr(k, I(1));
   const auto power = [&](Value* exponent) {
@@ -177,8 +201,8 @@ Value* EmitF64(Builder& b, UnaryOp op, Value* x) {
   return nullptr;
 }
 
-Value* EmitF32(Builder& b, UnaryOp op, Value* x) {
-  const F32 f(b, x->getType());
+Value* EmitF32(Builder& b, const Traits& traits, UnaryOp op, Value* x) {
+  const F32 f(b, traits, x->getType());
   switch (op) {
     case UnaryOp::kExp:
       return f.Exp(x);
@@ -205,7 +229,8 @@ Value* EmitInteger(Builder& b, UnaryOp op, Value* x) {
 
 }  // namespace
 
-llvm::Value* EmitUnary(Builder& b, UnaryOp op, llvm::Value* x) {
+llvm::Value* EmitUnary(Builder& b, const Traits& traits, UnaryOp op,
+                       llvm::Value* x) {
   if (!x->getType()->isFPOrFPVectorTy()) return EmitInteger(b, op, x);
   switch (op) {
     case UnaryOp::kNeg:
@@ -223,8 +248,9 @@ llvm::Value* EmitUnary(Builder& b, UnaryOp op, llvm::Value* x) {
       // To nearest, ties to even: one instruction where there is one.
       return b.CreateUnaryIntrinsic(llvm::Intrinsic::rint, x);
     default:
-      return x->getType()->getScalarType()->isDoubleTy() ? EmitF64(b, op, x)
-                                                         : EmitF32(b, op, x);
+      return x->getType()->getScalarType()->isDoubleTy()
+                 ? EmitF64(b, op, x)
+                 : EmitF32(b, traits, op, x);
   }
 }
 

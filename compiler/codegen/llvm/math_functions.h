@@ -5,13 +5,15 @@
 #define REGATTA_COMPILER_CODEGEN_LLVM_MATH_FUNCTIONS_H_
 
 #include "compiler/codegen/llvm/ir_types.h"
+#include "compiler/codegen/llvm/target_info.h"
 #include "compiler/expr/expr.h"
 
 namespace regatta::cpu {
 
 // `op` of a value of any arithmetic register type.
 // REQUIRES: integers only for kNeg and kAbs.
-llvm::Value* EmitUnary(Builder& builder, UnaryOp op, llvm::Value* x);
+llvm::Value* EmitUnary(Builder& builder, const Traits& traits, UnaryOp op,
+                       llvm::Value* x);
 
 }  // namespace regatta::cpu
 

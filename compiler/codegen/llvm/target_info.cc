@@ -307,6 +307,7 @@ Traits TraitsOf(const Target& target) {
     // Masked forms of every width come with VL; AVX has them for 4 and 8
     // bytes.
     traits.masked_memory = has("+avx2") || has("+avx512vl");
+    traits.scales_by_powers = has("+avx512f") && has("+avx512vl");
     traits.masked_small_memory = has("+avx512bw") && has("+avx512vl");
     traits.native_f16 = has("+f16c");
   } else if (triple.isRISCV()) {

@@ -28,6 +28,8 @@ struct Traits {
   bool masked_small_memory = false;
   // Conversions between f16 and f32 are instructions, not library calls.
   bool native_f16 = false;
+  // x * 2^n of f32 vectors is an instruction.
+  bool scales_by_powers = false;
 };
 
 // REQUIRES: `target` is complete.

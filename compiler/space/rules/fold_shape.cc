@@ -163,19 +163,21 @@ std::optional<FoldShape> MatchFold(const Workload& w, int stage) {
     }
     if (form.Coeff(index) == 1) shape.vector = index;
   }
+  // Lanes would run over the folded index itself.
+  if (shape.folded < 0 || form.Coeff(shape.folded) <= 1) return std::nullopt;
   shape.vector_reduced = shape.vector >= 0;
   for (int index : s.indices) {
     const bool slower = form.Coeff(index) > form.Coeff(shape.folded);
     (slower ? shape.outside : shape.inside).push_back(index);
-    if (form.Coeff(index) == 1) shape.vector = index;
+    if (form.Coeff(index) != 1) continue;
+    shape.vector = index;
+    shape.vector_reduced = false;
   }
   if (most == 0 || shape.inside.empty() || shape.vector < 0) {
     return std::nullopt;
   }
-  // Lanes run over the contiguous index of the result, or over a reduced one
-  // besides the folded one.
-  if (shape.vector_reduced ? shape.vector == shape.folded
-                           : shape.vector != s.indices.back()) {
+  // Lanes run over the contiguous index of the result, or over a reduced one.
+  if (!shape.vector_reduced && shape.vector != s.indices.back()) {
     return std::nullopt;
   }
   return shape;
