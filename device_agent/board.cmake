@@ -35,6 +35,23 @@ target_link_libraries(regatta_run PUBLIC
   regatta_proto regatta_verify regatta_sandbox ${CMAKE_DL_LIBS})
 add_executable(regatta-run-worker run/main.cc)
 target_link_libraries(regatta-run-worker PRIVATE regatta_run)
+# One starts for every trial, while the device waits: forty shared libraries take
+# the dynamic linker 6 ms, what is linked in takes 1 ms. Static archives first:
+# lld resolves from them whatever stands behind, and drops the shared ones.
+find_library(PROTOBUF_ARCHIVE libprotobuf.a)
+find_library(CRYPTO_ARCHIVE libcrypto.a)
+find_library(SECCOMP_ARCHIVE libseccomp.a)
+find_library(Z_ARCHIVE libz.a)
+if(PROTOBUF_ARCHIVE AND CRYPTO_ARCHIVE AND SECCOMP_ARCHIVE AND Z_ARCHIVE)
+  get_filename_component(archive_folder ${PROTOBUF_ARCHIVE} DIRECTORY)
+  file(GLOB absl_archives ${archive_folder}/libabsl_*.a)
+  target_link_options(regatta-run-worker PRIVATE
+    -Wl,--as-needed -static-libstdc++ -static-libgcc
+    ${PROTOBUF_ARCHIVE} ${absl_archives} ${CRYPTO_ARCHIVE} ${SECCOMP_ARCHIVE}
+    ${Z_ARCHIVE})
+else()
+  message(STATUS "regatta-run-worker is linked dynamically: it starts slower")
+endif()
 
 # The board's only user of the compiler.
 add_library(regatta_build STATIC

@@ -2,8 +2,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -195,11 +197,15 @@ absl::StatusOr<std::unique_ptr<Cgroup>> CgroupTree::Create(
           absl::StrCat("creating ", *directory, ": ", strerror(errno)));
     }
     all.push_back(*directory);
-    group->membership_.emplace_back(
-        open((*directory + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
-    if (!group->membership_.back().valid()) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "opening ", *directory, "/cgroup.procs: ", strerror(errno)));
+    const bool unified = parent == unified_;
+    const std::string tasks = *directory + "/tasks";
+    const std::string list =
+        Exists(tasks) ? tasks : *directory + "/cgroup.procs";
+    group->membership_.push_back(
+        {UniqueFd(open(list.c_str(), O_WRONLY | O_CLOEXEC)), unified});
+    if (!group->membership_.back().file.valid()) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("opening ", list, ": ", strerror(errno)));
     }
     return absl::OkStatus();
   };
@@ -233,6 +239,18 @@ absl::StatusOr<std::unique_ptr<Cgroup>> CgroupTree::Create(
 
 Cgroup::~Cgroup() {
   for (const std::string& directory : directories_) rmdir(directory.c_str());
+}
+
+pid_t Cgroup::ForkInside() const {
+  if (unified_.empty()) return -1;
+  const UniqueFd directory(
+      open(unified_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.valid()) return -1;
+  clone_args arguments = {};
+  arguments.flags = CLONE_INTO_CGROUP;
+  arguments.exit_signal = SIGCHLD;
+  arguments.cgroup = static_cast<uint64_t>(directory.get());
+  return static_cast<pid_t>(syscall(SYS_clone3, &arguments, sizeof(arguments)));
 }
 
 void Cgroup::Kill() {

@@ -217,8 +217,9 @@ absl::Status Sandbox::ApplyInChild(const ChildSetup& setup) const {
   const WorkerLimits& limits = setup.limits;
   if (setsid() < 0) return SystemError("session");
   if (setup.cgroup != nullptr) {
-    for (const UniqueFd& membership : setup.cgroup->membership()) {
-      if (write(membership.get(), "0", 1) != 1) return SystemError("cgroup");
+    for (const Cgroup::Membership& group : setup.cgroup->membership()) {
+      if (group.unified && setup.forked_inside) continue;
+      if (write(group.file.get(), "0", 1) != 1) return SystemError("cgroup");
     }
   }
   RETURN_IF_ERROR(LimitResources(limits));

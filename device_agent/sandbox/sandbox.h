@@ -43,6 +43,7 @@ struct ChildSetup {
   std::string role;  // "build" or "run"
   WorkerLimits limits;
   const Cgroup* cgroup = nullptr;     // null where there are no cgroups
+  bool forked_inside = false;         // by Cgroup::ForkInside
   int program = -1;                   // open file of the program
   std::vector<int> program_files;     // open files of further programs
   std::vector<std::string> programs;  // further folders that it reads

@@ -181,7 +181,9 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(
   launch.setup.parent = getpid();
   OpenArguments(&launch);
   launch.errors = errors.write.get();
-  const pid_t child = fork();
+  pid_t child = worker->cgroup_ == nullptr ? -1 : worker->cgroup_->ForkInside();
+  launch.setup.forked_inside = child >= 0;
+  if (child < 0) child = fork();
   if (child < 0) return SystemError("fork");
   if (child == 0) {
     const std::string message(BecomeWorker(launch).message());
