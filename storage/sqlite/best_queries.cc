@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/robust_stats.h"
 #include "base/status_macros.h"
 #include "storage/sqlite/record_codec.h"
@@ -17,27 +19,49 @@
 namespace regatta::sqlite {
 namespace {
 
+// The part of a record that is in its context.
+absl::StatusOr<v1::TrialResult> LoadContext(Connection& db, int64_t id) {
+  ASSIGN_OR_RETURN(Statement find,
+                   db.Query("SELECT bytes FROM context WHERE id = ?", id));
+  ASSIGN_OR_RETURN(const bool row, find.Step());
+  v1::TrialResult context;
+  const std::string_view bytes = row ? find.Bytes(0) : std::string_view();
+  if (!row ||
+      !context.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::DataLossError(
+        absl::StrCat("context ", id, " is missing or damaged"));
+  }
+  return context;
+}
+
 // Blocks and boards over all ok records of the best's schedule.
 absl::Status CountEvidence(Connection& db, int64_t cell, BestKnown& best) {
   const v1::ScheduleText& schedule = best.record.result.spec().schedule();
   ASSIGN_OR_RETURN(
       Statement find,
-      db.Query("SELECT r.trial_id, x.bytes, r.body FROM record r "
-               "JOIN context x ON x.id = r.context_id WHERE r.cell_id = ? "
-               "AND r.schedule_hash = ? AND r.outcome = 1",
+      db.Query("SELECT trial_id, context_id, body FROM record "
+               "WHERE cell_id = ? AND schedule_hash = ? AND outcome = 1",
                cell, ScheduleHash(schedule)));
+  std::map<int64_t, v1::TrialResult> contexts;  // few
   std::set<std::string> boards;
   while (true) {
     ASSIGN_OR_RETURN(const bool row, find.Step());
     if (!row) break;
-    ASSIGN_OR_RETURN(
-        const v1::TrialResult result,
-        Decode(find.Bytes(0), find.Bytes(1), find.Bytes(2), std::nullopt));
-    if (!SameSchedule(result.spec().schedule(), schedule)) continue;
-    for (const v1::Block& block : result.blocks()) {
-      if (!block.throttled()) ++best.samples;
+    ASSIGN_OR_RETURN(const BodyGlance glance,
+                     GlanceAtBody(find.Bytes(0), find.Bytes(2)));
+    if (glance.schedule_text != schedule.text()) continue;
+    auto [context, is_new] = contexts.try_emplace(find.Int(1));
+    if (is_new) {
+      ASSIGN_OR_RETURN(context->second, LoadContext(db, context->first));
     }
-    if (!result.device_id().empty()) boards.insert(result.device_id());
+    const v1::ScheduleText& other = context->second.spec().schedule();
+    if (other.space() != schedule.space() ||
+        other.space_version() != schedule.space_version()) {
+      continue;
+    }
+    best.samples += glance.kept_blocks;
+    const std::string& board = context->second.device_id();
+    if (!board.empty()) boards.insert(board);
   }
   best.boards = static_cast<int64_t>(boards.size());
   return absl::OkStatus();

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/digest.h"
+#include "google/protobuf/io/coded_stream.h"
 #include "storage/validate.h"
 
 namespace regatta::sqlite {
@@ -63,6 +64,48 @@ v1::TrialResult TakeContext(v1::TrialResult& rest) {
   return context;
 }
 
+absl::Status Damaged(std::string_view trial_id) {
+  return absl::DataLossError(
+      absl::StrCat("the record of trial ", std::string(trial_id),
+                   " cannot be read: its bytes are damaged"));
+}
+
+// Calls `visit` with the number of each field of a serialised message
+// (protobuf.dev/programming-guides/encoding) and its bytes or, of a number, its
+// value. False: the bytes are no message.
+template <typename Visit>
+bool ForEachField(std::string_view bytes, const Visit& visit) {
+  google::protobuf::io::CodedInputStream in(
+      reinterpret_cast<const uint8_t*>(bytes.data()),
+      static_cast<int>(bytes.size()));
+  while (const uint32_t tag = in.ReadTag()) {
+    const int field = static_cast<int>(tag >> 3);
+    uint64_t number = 0;
+    switch (tag & 7) {
+      case 0:
+        if (!in.ReadVarint64(&number)) return false;
+        visit(field, std::string_view(), number);
+        continue;
+      case 1:
+        if (!in.Skip(8)) return false;
+        continue;
+      case 5:
+        if (!in.Skip(4)) return false;
+        continue;
+      case 2:
+        break;
+      default:
+        return false;
+    }
+    if (!in.ReadVarint64(&number)) return false;
+    const auto at = static_cast<size_t>(in.CurrentPosition());
+    if (number > bytes.size() - at) return false;
+    visit(field, bytes.substr(at, number), 0);
+    if (!in.Skip(static_cast<int>(number))) return false;
+  }
+  return in.ConsumedEntireMessage();
+}
+
 }  // namespace
 
 int64_t ScheduleHash(const v1::ScheduleText& schedule) {
@@ -111,9 +154,7 @@ absl::StatusOr<v1::TrialResult> Decode(
   bytes.reserve(context.size() + body.size());
   bytes.append(context).append(body);
   if (!result.ParseFromString(bytes)) {
-    return absl::DataLossError(
-        absl::StrCat("the record of trial ", std::string(trial_id),
-                     " cannot be read: its bytes are damaged"));
+    return Damaged(trial_id);
   }
   result.mutable_spec()->set_trial_id(std::string(trial_id));
   if (binary_hash.has_value()) {
@@ -121,6 +162,39 @@ absl::StatusOr<v1::TrialResult> Decode(
         absl::string_view(binary_hash->data(), binary_hash->size())));
   }
   return result;
+}
+
+absl::StatusOr<BodyGlance> GlanceAtBody(std::string_view trial_id,
+                                        std::string_view body) {
+  BodyGlance glance;
+  bool whole = true;
+  const auto in_schedule = [&](int field, std::string_view bytes, uint64_t) {
+    if (field == v1::ScheduleText::kTextFieldNumber) {
+      glance.schedule_text = bytes;
+    }
+  };
+  const auto in_spec = [&](int field, std::string_view bytes, uint64_t) {
+    if (field == v1::TrialSpec::kScheduleFieldNumber) {
+      whole = whole && ForEachField(bytes, in_schedule);
+    }
+  };
+  const auto in_body = [&](int field, std::string_view bytes, uint64_t) {
+    if (field == v1::TrialResult::kSpecFieldNumber) {
+      whole = whole && ForEachField(bytes, in_spec);
+    } else if (field == v1::TrialResult::kBlocksFieldNumber) {
+      bool throttled = false;
+      whole = whole &&
+              ForEachField(bytes, [&](int part, std::string_view, uint64_t on) {
+                if (part == v1::Block::kThrottledFieldNumber) {
+                  throttled = on != 0;
+                }
+              });
+      if (!throttled) ++glance.kept_blocks;
+    }
+  };
+  whole = ForEachField(body, in_body) && whole;
+  if (!whole) return Damaged(trial_id);
+  return glance;
 }
 
 std::string EncodeExtents(const std::vector<int64_t>& extents) {

@@ -46,6 +46,16 @@ absl::StatusOr<v1::TrialResult> Decode(
     std::string_view trial_id, std::string_view context, std::string_view body,
     std::optional<std::string_view> binary_hash);
 
+// What counting evidence needs of a body, without decoding the rest: a schedule
+// may have thousands of records.
+struct BodyGlance {
+  std::string_view schedule_text;  // within the body
+  int64_t kept_blocks = 0;         // not throttled
+};
+// DataLoss: the bytes are not a body.
+absl::StatusOr<BodyGlance> GlanceAtBody(std::string_view trial_id,
+                                        std::string_view body);
+
 // "512,512,512".
 std::string EncodeExtents(const std::vector<int64_t>& extents);
 absl::StatusOr<std::vector<int64_t>> DecodeExtents(std::string_view text);

@@ -81,6 +81,34 @@ TEST(RecordCodec, LosesNothingOfAnyResult) {
   }
 }
 
+TEST(RecordCodec, AGlanceSeesWhatDecodingSees) {
+  for (int seed = 0; seed < 200; ++seed) {
+    Random random(seed);
+    v1::TrialResult result;
+    Fill(random, result);
+    for (v1::Block& block : *result.mutable_blocks()) {
+      block.set_throttled(random.Below(2) == 0);
+    }
+    result.GetReflection()->MutableUnknownFields(&result)->AddFixed32(900, 7);
+    const std::string body = Encode(result).body;
+    const auto glance = GlanceAtBody("1/2/3", body);
+    ASSERT_OK(glance);
+    EXPECT_EQ(glance->schedule_text, result.spec().schedule().text());
+    int64_t kept = 0;
+    for (const v1::Block& block : result.blocks()) kept += !block.throttled();
+    EXPECT_EQ(glance->kept_blocks, kept);
+    // Cut off anywhere it is either still a message, of what comes before, or
+    // noticed.
+    for (size_t size = 0; size < body.size(); ++size) {
+      const std::string cut = body.substr(0, size);
+      EXPECT_EQ(GlanceAtBody("1/2/3", cut).ok(),
+                v1::TrialResult().ParseFromString(cut))
+          << "seed " << seed << ", " << size << " of " << body.size();
+    }
+  }
+  EXPECT_STATUS(GlanceAtBody("1/0/7", "\xff\xff\xff"), kDataLoss, "1/0/7");
+}
+
 TEST(RecordCodec, RecordsOfOneTaskShareAContextAndStaySmall) {
   const WorkloadInfo workload = testing::Matmul(512, 512, 512);
   const EncodedRecord a =
