@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kCandidates = 100;
 constexpr int kRaces = 6;
-constexpr int kConfirms = 3;
+constexpr int kConfirms = PlantedLog::kConfirms;
 static_assert(1 + kCandidates + kRaces + kConfirms ==
               PlantedLog::kRecordsPerJob);
 constexpr size_t kMostWorkloads = 4000;

@@ -35,6 +35,7 @@ struct PlantedJob {
 class PlantedLog {
  public:
   static constexpr int kRecordsPerJob = 110;
+  static constexpr int kConfirms = 3;  // its last; the first was published
   static constexpr char kCompiler[] = "c339028ca46f5626/LLVM 19.1.7";
   static constexpr char kProtocol[] = "1";
 
