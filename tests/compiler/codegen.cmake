@@ -1,6 +1,7 @@
 # Loops and the code generators: hand-written loops run against plain C++,
 # modules inspected, schedules run against the interpreter.
 regatta_test(compiler_codegen_test
+  codegen_c_program_test.cc
   codegen_loops_test.cc
   codegen_math_test.cc
   codegen_module_test.cc
@@ -11,5 +12,6 @@ regatta_test(compiler_codegen_test
   loop_ir_test.cc
   module_support.cc
   LIBS regatta_compiler regatta_codegen TIMEOUT 300)
-set_source_files_properties(codegen_module_test.cc PROPERTIES
+set_source_files_properties(codegen_c_program_test.cc codegen_module_test.cc
+  PROPERTIES
   COMPILE_DEFINITIONS "REGATTA_C_COMPILER=\"${CMAKE_C_COMPILER}\"")
