@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "server/grpc_status_service.h"
+#include "proto/grpc_status_service.h"
 
 namespace regatta {
 

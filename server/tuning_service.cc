@@ -5,8 +5,8 @@
 
 #include "base/status_macros.h"
 #include "compiler/ops/op.h"
+#include "proto/grpc_status_service.h"
 #include "proto/outcome_names.h"
-#include "server/grpc_status_service.h"
 
 namespace regatta {
 namespace {

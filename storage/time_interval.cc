@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/robust_stats.h"
+#include "proto/block_time.h"
 
 namespace regatta {
 
@@ -13,8 +14,7 @@ std::optional<std::pair<int64_t, int64_t>> TimeInterval(
   std::vector<double> times;
   for (const v1::Block& block : result.blocks()) {
     if (block.throttled() || block.calls() <= 0) continue;
-    times.push_back(static_cast<double>(block.elapsed_ns()) /
-                    static_cast<double>(block.calls()));
+    times.push_back(NsPerCall(block));
   }
   if (times.size() < kFewest) return std::nullopt;
   const Interval interval = MedianInterval95(std::move(times));

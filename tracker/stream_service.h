@@ -21,13 +21,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "proto/grpc_status_service.h"
 
 namespace regatta {
-
-inline grpc::Status ToGrpc(const absl::Status& status) {
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
-                      std::string(status.message()));
-}
 
 template <typename In, typename Out>
 class StreamReactor : public grpc::ServerBidiReactor<In, Out> {

@@ -22,6 +22,7 @@
 #include "compiler/ops/op.h"
 #include "device_agent/measure/trial_runner.h"
 #include "device_agent/spawner/spawner_client.h"
+#include "proto/block_time.h"
 #include "proto/outcome_names.h"
 
 namespace regatta::cli {
@@ -142,7 +143,7 @@ void PrintResult(const v1::TrialResult& result, const Workload& workload) {
   std::vector<double> times;
   for (const v1::Block& block : result.blocks()) {
     if (!block.throttled() && block.calls() > 0) {
-      times.push_back(static_cast<double>(block.elapsed_ns()) / block.calls());
+      times.push_back(NsPerCall(block));
     }
   }
   const Interval interval = MedianInterval95(times);

@@ -17,6 +17,7 @@
 #include "base/host_port.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "base/unique_fd.h"
 #include "client/cli/commands.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/file_output.h"
@@ -36,20 +37,6 @@ struct Flags {
   std::string listen;
   std::string program_dir;
   bool no_agent = false;
-};
-
-// A descriptor closed at the end of its scope.
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& other) : fd_(std::exchange(other.fd_, -1)) {}
-  ~Fd() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
 };
 
 absl::StatusOr<sockaddr_in> Resolve(const std::string& host, int port) {
@@ -73,7 +60,7 @@ absl::StatusOr<sockaddr_in> Resolve(const std::string& host, int port) {
 // port, chosen by the system when `port` is 0.
 absl::StatusOr<int> ProbePort(const std::string& host, int port) {
   ASSIGN_OR_RETURN(sockaddr_in address, Resolve(host, port));
-  Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int on = 1;
   setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) !=
@@ -103,7 +90,7 @@ absl::StatusOr<int> ProbePortPair(const std::string& host, int port) {
 bool Accepts(const std::string& host, int port) {
   auto address = Resolve(host, port);
   if (!address.ok()) return false;
-  Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   return connect(fd.get(), reinterpret_cast<sockaddr*>(&*address),
                  sizeof(*address)) == 0;
 }
@@ -124,9 +111,9 @@ absl::Status MakeDirectory(const std::string& path) {
 }
 
 // Held for the life of the process: one `up` per folder.
-absl::StatusOr<Fd> LockDirectory(const std::string& dir) {
+absl::StatusOr<UniqueFd> LockDirectory(const std::string& dir) {
   const std::string path = dir + "/up.lock";
-  Fd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   if (fd.get() < 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
@@ -219,7 +206,7 @@ absl::Status Serve(Flags flags) {
   for (const char* sub : {"/logs", "/tracker", "/agent"}) {
     RETURN_IF_ERROR(MakeDirectory(flags.dir + sub));
   }
-  ASSIGN_OR_RETURN(Fd lock, LockDirectory(flags.dir));
+  ASSIGN_OR_RETURN(UniqueFd lock, LockDirectory(flags.dir));
   // One that was killed left its address behind.
   std::error_code ignored;
   fs::remove(AddressFile(flags.dir), ignored);

@@ -87,8 +87,13 @@ std::string FormatAchieved(const v1::TaskStatus& task, int64_t time_ns) {
       memory_bound ? FormatByteRate(byte_rate) : FormatFlopRate(flop_rate);
   const double share = memory_bound ? byte_share : flop_share;
   if (share > 0) {
-    absl::StrAppendFormat(&text, " (%.0f %% of the measured %s)", share * 100,
+    absl::StrAppendFormat(&text, " (%.0f %% of the measured %s", share * 100,
                           memory_bound ? "memory bandwidth" : "peak");
+    // Only one core was measured.
+    if (const int threads = task.policy().threads(); threads > 1) {
+      absl::StrAppend(&text, " of one core times ", threads);
+    }
+    text += ")";
   }
   return text;
 }

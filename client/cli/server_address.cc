@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/host_port.h"
+#include "base/state_dir.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 
@@ -22,13 +23,7 @@ std::string Environment(const char* name) {
 }  // namespace
 
 std::string DefaultStateDir() {
-  if (std::string state = Environment("XDG_STATE_HOME"); !state.empty()) {
-    return state + "/regatta";
-  }
-  if (std::string home = Environment("HOME"); !home.empty()) {
-    return home + "/.local/state/regatta";
-  }
-  return absl::StrCat("/var/tmp/regatta-", getuid());
+  return UserStateDir(absl::StrCat("/var/tmp/regatta-", getuid()));
 }
 
 std::string AddressFile(std::string_view state_dir) {

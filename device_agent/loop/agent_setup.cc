@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/host_port.h"
+#include "base/state_dir.h"
 #include "base/status_macros.h"
 #include "device_agent/spawner/cpu_list.h"
 
@@ -34,15 +34,7 @@ absl::Status CheckName(const std::string& flag, const std::string& text) {
 }
 
 std::string DefaultStateDir() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
-  const std::string state = variable("XDG_STATE_HOME");
-  if (!state.empty()) return state + "/regatta/agent";
-  const std::string home = variable("HOME");
-  return (home.empty() ? "/var/lib" : home + "/.local/state") +
-         "/regatta/agent";
+  return UserStateDir("/var/lib/regatta") + "/agent";
 }
 
 absl::Status MakeStateDir(const std::string& path) {

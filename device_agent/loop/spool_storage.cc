@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/unique_fd.h"
 
 namespace regatta {
 namespace {
@@ -29,24 +30,6 @@ absl::Status FileError(std::string_view what, const std::string& path) {
   return absl::InternalError(message);
 }
 
-// Owns a descriptor.
-class File {
- public:
-  explicit File(int fd = -1) : fd_(fd) {}
-  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  File& operator=(File&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~File() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 absl::Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
   while (!bytes.empty()) {
     const ssize_t n = write(fd, bytes.data(), bytes.size());
@@ -63,22 +46,22 @@ absl::Status SyncFolderOf(const std::string& path) {
   const std::string folder = slash == std::string::npos ? "."
                              : slash == 0               ? "/"
                                                         : path.substr(0, slash);
-  File dir(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (dir.fd() < 0) return FileError("open", folder);
-  if (fsync(dir.fd()) != 0) return FileError("sync", folder);
+  UniqueFd dir(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (dir.get() < 0) return FileError("open", folder);
+  if (fsync(dir.get()) != 0) return FileError("sync", folder);
   return absl::OkStatus();
 }
 
 class DiskSpoolStorage : public SpoolStorage {
  public:
-  DiskSpoolStorage(std::string path, File file, File lock)
+  DiskSpoolStorage(std::string path, UniqueFd file, UniqueFd lock)
       : path_(std::move(path)),
         file_(std::move(file)),
         lock_(std::move(lock)) {}
 
   absl::StatusOr<int64_t> Size() override {
     struct stat info;
-    if (fstat(file_.fd(), &info) != 0) return FileError("stat", path_);
+    if (fstat(file_.get(), &info) != 0) return FileError("stat", path_);
     return static_cast<int64_t>(info.st_size);
   }
 
@@ -87,7 +70,7 @@ class DiskSpoolStorage : public SpoolStorage {
     size_t done = 0;
     while (done < bytes.size()) {
       const ssize_t n =
-          pread(file_.fd(), bytes.data() + done, bytes.size() - done,
+          pread(file_.get(), bytes.data() + done, bytes.size() - done,
                 offset + static_cast<int64_t>(done));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return FileError("read", path_);
@@ -101,11 +84,11 @@ class DiskSpoolStorage : public SpoolStorage {
   }
 
   absl::Status Append(std::string_view bytes) override {
-    return WriteAll(file_.fd(), bytes, path_);
+    return WriteAll(file_.get(), bytes, path_);
   }
 
   absl::Status Sync() override {
-    if (fdatasync(file_.fd()) != 0) return FileError("sync", path_);
+    if (fdatasync(file_.get()) != 0) return FileError("sync", path_);
     if (folder_dirty_) {
       RETURN_IF_ERROR(SyncFolderOf(path_));
       folder_dirty_ = false;
@@ -114,27 +97,28 @@ class DiskSpoolStorage : public SpoolStorage {
   }
 
   absl::Status Truncate(int64_t size) override {
-    if (ftruncate(file_.fd(), size) != 0) return FileError("truncate", path_);
+    if (ftruncate(file_.get(), size) != 0) return FileError("truncate", path_);
     return absl::OkStatus();
   }
 
   absl::Status Keep(std::string_view head,
                     const std::vector<Range>& ranges) override {
     const std::string temporary = absl::StrCat(path_, ".new");
-    File fresh(open(temporary.c_str(),
-                    O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600));
-    if (fresh.fd() < 0) return FileError("create", temporary);
-    RETURN_IF_ERROR(WriteAll(fresh.fd(), head, temporary));
+    UniqueFd fresh(open(temporary.c_str(),
+                        O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC,
+                        0600));
+    if (fresh.get() < 0) return FileError("create", temporary);
+    RETURN_IF_ERROR(WriteAll(fresh.get(), head, temporary));
     for (const Range& range : ranges) {
       constexpr int64_t kPiece = 1 << 20;
       for (int64_t done = 0; done < range.size; done += kPiece) {
         ASSIGN_OR_RETURN(
             const std::string piece,
             Read(range.offset + done, std::min(kPiece, range.size - done)));
-        RETURN_IF_ERROR(WriteAll(fresh.fd(), piece, temporary));
+        RETURN_IF_ERROR(WriteAll(fresh.get(), piece, temporary));
       }
     }
-    if (fdatasync(fresh.fd()) != 0) return FileError("sync", temporary);
+    if (fdatasync(fresh.get()) != 0) return FileError("sync", temporary);
     if (rename(temporary.c_str(), path_.c_str()) != 0) {
       return FileError("rename to", path_);
     }
@@ -148,8 +132,8 @@ class DiskSpoolStorage : public SpoolStorage {
 
  private:
   const std::string path_;
-  File file_;
-  File lock_;
+  UniqueFd file_;
+  UniqueFd lock_;
   bool folder_dirty_ = false;
 };
 
@@ -159,9 +143,9 @@ absl::StatusOr<std::unique_ptr<SpoolStorage>> OpenSpoolFile(
     const std::string& path) {
   // The lock has a file of its own, because Keep replaces the data file.
   const std::string lock_path = absl::StrCat(path, ".lock");
-  File lock(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (lock.fd() < 0) return FileError("create", lock_path);
-  if (flock(lock.fd(), LOCK_EX | LOCK_NB) != 0) {
+  UniqueFd lock(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (lock.get() < 0) return FileError("create", lock_path);
+  if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) {
       return absl::FailedPreconditionError(absl::StrCat(
           path,
@@ -169,8 +153,9 @@ absl::StatusOr<std::unique_ptr<SpoolStorage>> OpenSpoolFile(
     }
     return FileError("lock", lock_path);
   }
-  File file(open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  if (file.fd() < 0) return FileError("open", path);
+  UniqueFd file(
+      open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (file.get() < 0) return FileError("open", path);
   RETURN_IF_ERROR(SyncFolderOf(path));
   return std::make_unique<DiskSpoolStorage>(path, std::move(file),
                                             std::move(lock));

@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "device_agent/spawner/spawner_client.h"
-#include "device_agent/spawner/unique_fd.h"
+#include "base/unique_fd.h"
 #include "regatta/v1/worker.pb.h"
 
 namespace regatta {

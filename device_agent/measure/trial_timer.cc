@@ -10,6 +10,7 @@
 #include "base/robust_stats.h"
 #include "base/status_macros.h"
 #include "device_agent/spawner/cpu_list.h"
+#include "proto/block_time.h"
 #include "proto/outcome_names.h"
 
 namespace regatta {
@@ -293,9 +294,7 @@ void TrialTimer::JudgeTimes(const ReadyTrial& trial) {
   for (v1::Block& block : *result.mutable_blocks()) {
     // Sensors speak for the whole run, so the whole run is discarded.
     block.set_throttled(sensors_.Throttled());
-    per_call.push_back(
-        static_cast<double>(block.elapsed_ns()) /
-        static_cast<double>(std::max<int64_t>(1, block.calls())));
+    per_call.push_back(NsPerCall(block));
   }
   if (sensors_.Throttled()) {
     return Settle(v1::OUTCOME_THROTTLED,

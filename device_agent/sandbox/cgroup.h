@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "device_agent/spawner/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace regatta {
 

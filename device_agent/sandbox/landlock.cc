@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "device_agent/spawner/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace regatta {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "device_agent/spawner/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace regatta {
 

@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
-#include "device_agent/spawner/unique_fd.h"
+#include "base/unique_fd.h"
 #include "google/protobuf/message_lite.h"
 
 namespace regatta {

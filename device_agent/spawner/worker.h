@@ -19,7 +19,7 @@
 #include "device_agent/sandbox/sandbox.h"
 #include "device_agent/spawner/process_tree.h"
 #include "device_agent/spawner/run_delay.h"
-#include "device_agent/spawner/unique_fd.h"
+#include "base/unique_fd.h"
 #include "regatta/v1/worker.pb.h"
 
 namespace regatta {

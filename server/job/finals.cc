@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/check.h"
+#include "proto/block_time.h"
 
 namespace regatta {
 namespace {
@@ -75,8 +76,7 @@ std::vector<std::optional<double>> RoundTimes(const v1::TrialResult& result) {
     if (block.throttled() || block.calls() <= 0 || block.elapsed_ns() <= 0) {
       times.emplace_back();
     } else {
-      times.emplace_back(static_cast<double>(block.elapsed_ns()) /
-                         static_cast<double>(block.calls()));
+      times.emplace_back(NsPerCall(block));
     }
   }
   return times;

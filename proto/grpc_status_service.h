@@ -1,6 +1,6 @@
 // Statuses as gRPC says them, for the services.
-#ifndef REGATTA_SERVER_GRPC_STATUS_SERVICE_H_
-#define REGATTA_SERVER_GRPC_STATUS_SERVICE_H_
+#ifndef REGATTA_PROTO_GRPC_STATUS_SERVICE_H_
+#define REGATTA_PROTO_GRPC_STATUS_SERVICE_H_
 
 #include <grpcpp/grpcpp.h>
 
@@ -18,4 +18,4 @@ inline grpc::Status ToGrpc(const absl::Status& status) {
 
 }  // namespace regatta
 
-#endif  // REGATTA_SERVER_GRPC_STATUS_SERVICE_H_
+#endif  // REGATTA_PROTO_GRPC_STATUS_SERVICE_H_

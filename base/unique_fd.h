@@ -1,6 +1,6 @@
 // Owns one file descriptor. Movable; -1 is none.
-#ifndef REGATTA_DEVICE_AGENT_SPAWNER_UNIQUE_FD_H_
-#define REGATTA_DEVICE_AGENT_SPAWNER_UNIQUE_FD_H_
+#ifndef REGATTA_BASE_UNIQUE_FD_H_
+#define REGATTA_BASE_UNIQUE_FD_H_
 
 #include <unistd.h>
 
@@ -33,4 +33,4 @@ class UniqueFd {
 
 }  // namespace regatta
 
-#endif  // REGATTA_DEVICE_AGENT_SPAWNER_UNIQUE_FD_H_
+#endif  // REGATTA_BASE_UNIQUE_FD_H_
