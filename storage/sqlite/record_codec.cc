@@ -1,10 +1,10 @@
 #include "storage/sqlite/record_codec.h"
 
+#include <charconv>
+
 #include "absl/strings/escaping.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "base/digest.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "storage/validate.h"
@@ -204,17 +204,20 @@ std::string EncodeExtents(const std::vector<int64_t>& extents) {
 absl::StatusOr<std::vector<int64_t>> DecodeExtents(std::string_view text) {
   std::vector<int64_t> extents;
   if (text.empty()) return extents;
-  for (const auto part :
-       absl::StrSplit(absl::string_view(text.data(), text.size()), ',')) {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (true) {
     int64_t extent = 0;
-    if (!absl::SimpleAtoi(part, &extent) || extent < 1) {
+    const auto [next, error] = std::from_chars(at, end, extent);
+    if (error != std::errc() || extent < 1 || (next != end && *next != ',')) {
       return absl::DataLossError(
           absl::StrCat("the extents of a workload cannot be read: \"",
                        std::string(text), "\""));
     }
     extents.push_back(extent);
+    if (next == end) return extents;
+    at = next + 1;
   }
-  return extents;
 }
 
 }  // namespace regatta::sqlite
