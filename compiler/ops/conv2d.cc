@@ -60,24 +60,21 @@ Op Conv2dOp() {
           "activation=gelu)",
           "conv2d(n=1,h=8,w=7,ci=5,co=7,kh=3,kw=3,dtype=i8,out_dtype=i8,"
           "bias=yes,activation=relu)"}};
-  const auto append = [&op](std::vector<OpParameter> more) {
-    for (OpParameter& parameter : more) {
-      op.parameters.push_back(std::move(parameter));
-    }
-  };
-  append(WindowParameters(/*dilation=*/true));
-  append(LayoutParameters(
-      "NHWC with weights KhKwCiCo, NCHW with CoCiKhKw, or NCHWc with blocks of "
-      "channels innermost: weights Co/b,Ci/b,Kh,Kw,b,b"));
-  append({DTypeParameter(/*integers=*/true),
-          ScaledOutDTypeParameter(),
-          {.name = "groups",
-           .help = "each of ci/groups inputs and co/groups outputs",
-           .default_value = "1",
-           .max = 1 << 20},
-          BiasParameter("no"),
-          ActivationParameter()});
-  append(AxisParameters(/*dilation=*/true));
+  AppendParameters(op, WindowParameters(/*dilation=*/true));
+  AppendParameters(
+      op, LayoutParameters("NHWC with weights KhKwCiCo, NCHW with CoCiKhKw, or "
+                           "NCHWc with blocks of "
+                           "channels innermost: weights Co/b,Ci/b,Kh,Kw,b,b"));
+  AppendParameters(op,
+                   {DTypeParameter(/*integers=*/true),
+                    ScaledOutDTypeParameter(),
+                    {.name = "groups",
+                     .help = "each of ci/groups inputs and co/groups outputs",
+                     .default_value = "1",
+                     .max = 1 << 20},
+                    BiasParameter("no"),
+                    ActivationParameter()});
+  AppendParameters(op, AxisParameters(/*dilation=*/true));
   return op;
 }
 

@@ -214,23 +214,21 @@ Op Conv2dTransposeOp() {
           "dtype=i8)",
           "conv2d_transpose(n=1,h=5,w=6,ci=5,co=7,kh=4,kw=4,stride=2,pad=1,"
           "dtype=i8,out_dtype=i8,bias=yes)"}};
-  const auto append = [&op](std::vector<OpParameter> more) {
-    for (OpParameter& parameter : more) {
-      op.parameters.push_back(std::move(parameter));
-    }
-  };
-  append(WindowParameters(/*dilation=*/false));
-  append({{.name = "out_pad",
-           .help = "rows and columns added at the end, less than the stride",
-           .default_value = "0",
-           .min = 0,
-           .max = 1 << 20}});
-  append(LayoutParameters(
-      "NHWC with weights KhKwCiCo, NCHW with CoCiKhKw, or NCHWc with blocks of "
-      "channels innermost: weights Co/b,Ci/b,Kh,Kw,b,b"));
-  append({DTypeParameter(/*integers=*/true), ScaledOutDTypeParameter(),
-          BiasParameter("no"), ActivationParameter()});
-  append(AxisParameters(/*dilation=*/false));
+  AppendParameters(op, WindowParameters(/*dilation=*/false));
+  AppendParameters(
+      op, {{.name = "out_pad",
+            .help = "rows and columns added at the end, less than the stride",
+            .default_value = "0",
+            .min = 0,
+            .max = 1 << 20}});
+  AppendParameters(
+      op, LayoutParameters("NHWC with weights KhKwCiCo, NCHW with CoCiKhKw, or "
+                           "NCHWc with blocks of "
+                           "channels innermost: weights Co/b,Ci/b,Kh,Kw,b,b"));
+  AppendParameters(
+      op, {DTypeParameter(/*integers=*/true), ScaledOutDTypeParameter(),
+           BiasParameter("no"), ActivationParameter()});
+  AppendParameters(op, AxisParameters(/*dilation=*/false));
   return op;
 }
 

@@ -42,22 +42,20 @@ Op DepthwiseConv2dOp() {
                "depthwise_conv2d(n=1,h=7,w=9,c=19,kh=3,kw=3,dtype=i8,"
                "out_dtype=i8)",
                "depthwise_conv2d(n=1,h=1,w=1,c=1,kh=1,kw=1)"}};
-  const auto append = [&op](std::vector<OpParameter> more) {
-    for (OpParameter& parameter : more) {
-      op.parameters.push_back(std::move(parameter));
-    }
-  };
-  append(WindowParameters(/*dilation=*/true));
-  append({{.name = "multiplier",
-           .help = "outputs of every channel",
-           .default_value = "1",
-           .max = 1024}});
-  append(LayoutParameters(
-      "NHWC with weights KhKwCM, NCHW with CMKhKw, or NCHWc with blocks of "
-      "channels innermost: weights C/b,Kh,Kw,b"));
-  append({DTypeParameter(/*integers=*/true), ScaledOutDTypeParameter(),
-          BiasParameter("no"), ActivationParameter()});
-  append(AxisParameters(/*dilation=*/true));
+  AppendParameters(op, WindowParameters(/*dilation=*/true));
+  AppendParameters(op, {{.name = "multiplier",
+                         .help = "outputs of every channel",
+                         .default_value = "1",
+                         .max = 1024}});
+  AppendParameters(
+      op,
+      LayoutParameters(
+          "NHWC with weights KhKwCM, NCHW with CMKhKw, or NCHWc with blocks of "
+          "channels innermost: weights C/b,Kh,Kw,b"));
+  AppendParameters(
+      op, {DTypeParameter(/*integers=*/true), ScaledOutDTypeParameter(),
+           BiasParameter("no"), ActivationParameter()});
+  AppendParameters(op, AxisParameters(/*dilation=*/true));
   return op;
 }
 

@@ -27,22 +27,23 @@ absl::StatusOr<std::string> Expression(const OpArguments& arguments) {
 }  // namespace
 
 Op GatherOp() {
-  return {.name = "gather",
-          .help =
-              "rows of X[rows,cols] that picked[count] (i32) names, zeros for a "
-              "name that is no row; looks at every row for every result, "
-              "since no subscript can be read from a tensor",
-          .parameters = {{.name = "rows", .help = "rows of X"},
-                         {.name = "cols", .help = "columns of X"},
-                         {.name = "count", .help = "rows taken"},
-                         DTypeParameter(/*integers=*/true)},
-          .expression = Expression,
-          .samples = {"gather(rows=32,cols=64,count=16)",
-                      "gather(rows=9,cols=37,count=5)",
-                      "gather(rows=1,cols=1,count=1)",
-                      "gather(rows=9,cols=37,count=5,dtype=f16)",
-                      "gather(rows=9,cols=37,count=5,dtype=bf16)",
-                      "gather(rows=9,cols=37,count=5,dtype=i8)"}};
+  return {
+      .name = "gather",
+      .help =
+          "rows of X[rows,cols] that picked[count] (i32) names, zeros for a "
+          "name that is no row; looks at every row for every result, "
+          "since no subscript can be read from a tensor",
+      .parameters = {{.name = "rows", .help = "rows of X"},
+                     {.name = "cols", .help = "columns of X"},
+                     {.name = "count", .help = "rows taken"},
+                     DTypeParameter(/*integers=*/true)},
+      .expression = Expression,
+      .samples = {"gather(rows=32,cols=64,count=16)",
+                  "gather(rows=9,cols=37,count=5)",
+                  "gather(rows=1,cols=1,count=1)",
+                  "gather(rows=9,cols=37,count=5,dtype=f16)",
+                  "gather(rows=9,cols=37,count=5,dtype=bf16)",
+                  "gather(rows=9,cols=37,count=5,dtype=i8)"}};
 }
 
 }  // namespace regatta

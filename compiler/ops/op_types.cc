@@ -22,6 +22,12 @@ OpParameter ListParameter(std::string name, std::string help, int64_t min) {
           .min = min};
 }
 
+void AppendParameters(Op& op, std::vector<OpParameter> more) {
+  for (OpParameter& parameter : more) {
+    op.parameters.push_back(std::move(parameter));
+  }
+}
+
 OpParameter DTypeParameter(bool integers) {
   OpParameter parameter = WordParameter("dtype", "element type of the operands",
                                         "f32", {"f32", "f16", "bf16"});

@@ -16,6 +16,9 @@ OpParameter WordParameter(std::string name, std::string help,
 // A list of integers from `min` on, joined by x.
 OpParameter ListParameter(std::string name, std::string help, int64_t min = 1);
 
+// Adds parameters that several operators share behind those of `op`.
+void AppendParameters(Op& op, std::vector<OpParameter> more);
+
 // `dtype` of the operands; integers only where `integers`.
 OpParameter DTypeParameter(bool integers);
 // `out_dtype`: "auto" is dtype, i32 for i8.

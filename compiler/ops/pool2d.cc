@@ -155,22 +155,19 @@ Op Pool2dOp() {
           "pool2d(n=1,h=7,w=9,c=18,kh=3,kw=3,pad=1,dtype=i8)",
           "pool2d(n=1,h=7,w=9,c=18,kh=2,kw=2,kind=avg,dtype=i8)",
           "pool2d(n=1,h=1,w=1,c=1,kh=1,kw=1)"}};
-  const auto append = [&op](std::vector<OpParameter> more) {
-    for (OpParameter& parameter : more) {
-      op.parameters.push_back(std::move(parameter));
-    }
-  };
-  append(WindowParameters(/*dilation=*/false));
-  append({WordParameter("kind", "what becomes of a window", "max",
-                        {"max", "avg", "global_max", "global_avg"}),
-          WordParameter("count",
-                        "what a mean divides by: the window's elements that "
-                        "lie in the image, or all of the window",
-                        "image", {"image", "window"})});
-  append(LayoutParameters(
-      "of the images; NCHWc has blocks of channels innermost"));
-  append({DTypeParameter(/*integers=*/true)});
-  append(AxisParameters(/*dilation=*/false));
+  AppendParameters(op, WindowParameters(/*dilation=*/false));
+  AppendParameters(
+      op, {WordParameter("kind", "what becomes of a window", "max",
+                         {"max", "avg", "global_max", "global_avg"}),
+           WordParameter("count",
+                         "what a mean divides by: the window's elements that "
+                         "lie in the image, or all of the window",
+                         "image", {"image", "window"})});
+  AppendParameters(
+      op, LayoutParameters(
+              "of the images; NCHWc has blocks of channels innermost"));
+  AppendParameters(op, {DTypeParameter(/*integers=*/true)});
+  AppendParameters(op, AxisParameters(/*dilation=*/false));
   return op;
 }
 

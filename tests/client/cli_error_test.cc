@@ -176,6 +176,9 @@ TEST(Ops, AreListedWithTheirParameters) {
   for (const Json& op : ops) names.push_back(op["name"]);
   EXPECT_EQ(std::count(names.begin(), names.end(), "matmul"), 1);
   EXPECT_TRUE(ops[0]["parameters"][0]["default"].is_null());
+  EXPECT_EQ(ops[0]["parameters"][0]["kind"], "integer");
+  const std::string expression = ops[0]["expression"];
+  EXPECT_NE(expression.find(" where "), std::string::npos) << expression;
 }
 
 // A log without any record.

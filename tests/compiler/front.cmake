@@ -7,6 +7,7 @@ regatta_test(compiler_front_test
   half_test.cc
   interpreter_operators_test.cc
   interpreter_test.cc
+  interpreter_windows_test.cc
   module_test.cc
   target_test.cc
   workload_test.cc
