@@ -7,9 +7,10 @@
 
 namespace regatta {
 
-// `structure` is the canonical expression with the numbers of its bindings
-// (extents and tensor shapes) replaced by '#': numbers inside the expression,
-// such as strides, stay, since another stride is another computation.
+// `structure` is the canonical expression with what follows from extents replaced
+// by '#': the numbers of its bindings (extents and tensor shapes), and fractions,
+// such as a mean's 1/columns. Whole numbers inside the expression, such as
+// strides, stay, since another stride is another computation.
 WorkloadInfo DescribeWorkload(const Workload& workload);
 
 }  // namespace regatta

@@ -315,7 +315,7 @@ TEST_F(Best, RefusesWhatMakesNoSense) {
   }
 }
 
-TEST(WorkloadStructure, LeavesExtentsOutAndConstantsIn) {
+TEST(WorkloadStructure, LeavesExtentsOutAndStridesIn) {
   const auto structure = [](const std::string& text) {
     return DescribeWorkload(WorkloadOf(text)).structure;
   };
@@ -326,6 +326,11 @@ TEST(WorkloadStructure, LeavesExtentsOutAndConstantsIn) {
   const std::string conv =
       "conv2d(n=1,h=56,w=56,ci=64,co=64,kh=3,kw=3,pad=1,stride=";
   EXPECT_NE(structure(conv + "1)"), structure(conv + "2)"));
+  // A mean's 1/cols is an extent in other words.
+  EXPECT_EQ(structure("layer_norm(rows=4,cols=1000)"),
+            structure("layer_norm(rows=64,cols=96)"));
+  EXPECT_NE(structure("layer_norm(rows=4,cols=1000)"),
+            structure("rms_norm(rows=4,cols=1000)"));
   EXPECT_THAT(DescribeWorkload(WorkloadOf(kMatmul)).extents,
               ::testing::ElementsAre(512, 512, 512));
 }
