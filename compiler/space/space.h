@@ -28,7 +28,7 @@
 namespace regatta {
 
 // Bumped whenever a schedule's text could mean other code than before.
-inline constexpr int kSpaceVersion = 1;
+inline constexpr int kSpaceVersion = 2;
 
 // A point of a space: plain data, comparable. Meaningful only with its Space.
 struct Schedule {

@@ -57,14 +57,16 @@ double Seconds(const std::function<void()>& call, int calls) {
   return absl::ToDoubleSeconds(ThreadClock().Steady() - start) / calls;
 }
 
-// As much of `stretches` as makes up `bytes`; 0: all.
-std::vector<Stretch> Limit(std::vector<Stretch> stretches, int64_t bytes) {
-  if (bytes == 0) return stretches;
-  for (Stretch& stretch : stretches) {
-    stretch.bytes = std::min(stretch.bytes, bytes);
-    bytes -= stretch.bytes;
+// What the row must read.
+std::vector<Stretch> Reads(const OperatorRow& row,
+                           std::vector<Stretch> inputs) {
+  if (row.rows == 0) return inputs;
+  std::vector<Stretch> reads;
+  for (int64_t i = 0; i < row.rows; ++i) {
+    reads.push_back(
+        {inputs[0].data + row.skip + i * row.row_step, row.row_bytes});
   }
-  return stretches;
+  return reads;
 }
 
 int64_t Bytes(const std::vector<Stretch>& stretches) {
@@ -75,7 +77,7 @@ int64_t Bytes(const std::vector<Stretch>& stretches) {
 
 Result Race(const OperatorRow& row, const Options& options,
             TunedOperator& tuned) {
-  const std::vector<Stretch> reads = Limit(tuned.Inputs(), row.read_bytes);
+  const std::vector<Stretch> reads = Reads(row, tuned.Inputs());
   const std::vector<Stretch> writes = tuned.Outputs();
   const FmaKernel fma = BestFmaKernel();
   const int64_t iterations = CalibrateFma(fma, kPeakNs);

@@ -20,8 +20,10 @@ struct OperatorRow {
   Bound bound;
   // kCompute: arithmetic of one call, two per multiply-add. kMemory: 0.
   double flops = 0;
-  // Bytes that must be read where that is less than all inputs; 0: all inputs.
-  int64_t read_bytes = 0;
+  // Which part of the first input must be read, where that is not all inputs:
+  // `rows` stretches of `row_bytes`, `row_step` bytes apart, the first after
+  // `skip` bytes. 0 rows: everything.
+  int64_t rows = 0, row_bytes = 0, row_step = 0, skip = 0;
 };
 
 absl::Span<const OperatorRow> OperatorRows();

@@ -8,6 +8,8 @@ namespace regatta::bench {
 namespace {
 
 typedef uint64_t Vector __attribute__((vector_size(64)));
+// Rows of a part of a tensor begin anywhere.
+typedef uint64_t Unaligned __attribute__((vector_size(64), aligned(4)));
 constexpr int64_t kUnroll = 4;
 constexpr int64_t kStep = kUnroll * static_cast<int64_t>(sizeof(Vector));
 
@@ -19,8 +21,8 @@ constexpr int64_t kStep = kUnroll * static_cast<int64_t>(sizeof(Vector));
 #endif
 
 REGATTA_WIDEST void Copy(const char* source, char* target, int64_t bytes) {
-  const auto* from = reinterpret_cast<const Vector*>(source);
-  auto* to = reinterpret_cast<Vector*>(target);
+  const auto* from = reinterpret_cast<const Unaligned*>(source);
+  auto* to = reinterpret_cast<Unaligned*>(target);
   for (int64_t i = 0; i < bytes / 64; i += kUnroll) {
     Vector line[kUnroll];
     for (int64_t j = 0; j < kUnroll; ++j) line[j] = from[i + j];
@@ -31,7 +33,7 @@ REGATTA_WIDEST void Copy(const char* source, char* target, int64_t bytes) {
 }
 
 REGATTA_WIDEST void Read(const char* source, int64_t bytes) {
-  const auto* from = reinterpret_cast<const Vector*>(source);
+  const auto* from = reinterpret_cast<const Unaligned*>(source);
   Vector sums[kUnroll] = {};
   for (int64_t i = 0; i < bytes / 64; i += kUnroll) {
     for (int64_t j = 0; j < kUnroll; ++j) sums[j] ^= from[i + j];
@@ -40,7 +42,7 @@ REGATTA_WIDEST void Read(const char* source, int64_t bytes) {
 }
 
 REGATTA_WIDEST void Fill(char* target, int64_t bytes) {
-  auto* to = reinterpret_cast<Vector*>(target);
+  auto* to = reinterpret_cast<Unaligned*>(target);
   for (int64_t i = 0; i < bytes / 64; ++i) {
     to[i] = Vector{};
     asm volatile("" : : : "memory");

@@ -12,6 +12,16 @@
 namespace regatta {
 namespace {
 
+// Whether `expr` takes a few additions and multiplications.
+bool IsCheap(const Expr& expr) {
+  const bool itself =
+      expr.kind == Expr::Kind::kBinary
+          ? expr.binary != BinaryOp::kDiv
+          : expr.kind != Expr::Kind::kUnary || expr.unary == UnaryOp::kNeg;
+  return itself && std::all_of(expr.operands.begin(), expr.operands.end(),
+                               [](const ExprPtr& e) { return IsCheap(*e); });
+}
+
 class RowsPart : public Part {
  public:
   RowsPart(const SpaceContext& context, RowsShape shape);
@@ -79,6 +89,15 @@ RowsPart::RowsPart(const SpaceContext& context, RowsShape shape)
   for (int64_t vec : knobs_[0].choices) set(0, vec);
   for (int64_t vectors : {2, 4}) set(1, vectors);
   if (context.threads > 1) set(knobs_.size() - 1, 1);
+  // What is cheap is computed again sooner than it is stored and loaded.
+  bool cheap = true;
+  for (int i = 0; i < shape_.count; ++i) {
+    const Stage& stage = w.stages[shape_.first + i];
+    cheap = cheap && (!shape_.recomputable[i] || IsCheap(*stage.value));
+  }
+  for (size_t knob = 0; cheap && knob < knobs_.size(); ++knob) {
+    if (knobs_[knob].name == "intermediates") set(knob, 1);
+  }
 }
 
 void RowsPart::AddKnobs() {

@@ -83,8 +83,11 @@ RowsShape MatchRows(const Workload& w, int first) {
     const bool local = w.tensors[tensor].role == TensorRole::kInternal &&
                        !ReadIn(w, tensor, end, w.stages.size());
     best.local.push_back(local);
+    // One number a row is kept: readers would compute it for every element.
+    const bool within =
+        w.tensors[tensor].shape.size() > static_cast<size_t>(best.row_dims);
     best.recomputable.push_back(
-        local && w.stages[first + i].reduction == Reduction::kNone &&
+        local && within && w.stages[first + i].reduction == Reduction::kNone &&
         ReadIn(w, tensor, first + i + 1, end));
   }
   return best;

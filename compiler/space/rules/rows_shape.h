@@ -18,8 +18,8 @@ struct RowsShape {
   // Per stage of the run: nothing outside the run reads the result, so that it
   // needs no more room than the rows in flight.
   std::vector<bool> local;
-  // Per stage of the run: local, not reduced, and read later in the run, so
-  // that readers can compute it again.
+  // Per stage of the run: local, not reduced, more than one number a row, and
+  // read later in the run, so that readers can compute it again.
   std::vector<bool> recomputable;
 };
 
