@@ -136,7 +136,7 @@ void FoldPart::AddConstraints() {
   });
 }
 
-// A few rows of the input at once, as streams; each other decision the other
+// The input as one stream; a few rows at once and other decisions the other
 // way as a seed.
 void FoldPart::SetDefaults() {
   KnobValues values;
@@ -159,8 +159,9 @@ void FoldPart::SetDefaults() {
   struct Wish {
     int64_t vectors, depth, unroll;
   };
-  for (const Wish& w : {Wish{4, 4, 4}, Wish{2, 8, 8}, Wish{8, 2, 2},
-                        Wish{4, 8, 8}, Wish{2, 4, 4}, Wish{4, 16, 4}}) {
+  for (const Wish& w :
+       {Wish{2, 1, 1}, Wish{2, 16, 1}, Wish{4, 4, 4}, Wish{2, 8, 8},
+        Wish{8, 2, 2}, Wish{4, 8, 8}, Wish{2, 4, 4}, Wish{4, 16, 4}}) {
     KnobValues seed = values;
     wish(seed, "vectors", w.vectors);
     wish(seed, "depth", w.depth);
