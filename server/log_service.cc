@@ -1,10 +1,22 @@
 #include "server/log_service.h"
 
+#include <algorithm>
+#include <fstream>
 #include <string>
+#include <vector>
 
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
 #include "proto/grpc_status_service.h"
 
 namespace regatta {
+namespace {
+
+constexpr int kEntriesPerPage = 500;
+// Well under what clients take.
+constexpr size_t kBytesPerPage = 1 << 20;
+
+}  // namespace
 
 template <typename Response>
 UpkeepProgress LogServiceImpl::Reporter(
@@ -43,6 +55,81 @@ grpc::Status LogServiceImpl::Rebuild(grpc::ServerContext* context,
   const auto changed = log_->RebuildBest();
   if (!changed.ok()) return ToGrpc(changed.status());
   response->set_changed(*changed);
+  return grpc::Status::OK;
+}
+
+grpc::Status LogServiceImpl::Backup(
+    grpc::ServerContext* context, const v1::BackupLogRequest* request,
+    grpc::ServerWriter<v1::BackupLogResponse>* writer) {
+  std::unique_lock busy(backup_mutex_, std::try_to_lock);
+  if (!busy.owns_lock()) {
+    return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                        "another backup of this log runs; try again after it");
+  }
+  // The copy passes through a file, so that the log is held to one state for no
+  // longer than its disk takes, however slow the client is.
+  const std::string scratch = log_->upkeep().ScratchPath();
+  std::remove(scratch.c_str());  // of a server that was killed
+  const absl::Cleanup remove = [&] { std::remove(scratch.c_str()); };
+  const absl::Status copied =
+      log_->upkeep().Backup(scratch, Reporter(context, writer));
+  if (!copied.ok()) return ToGrpc(copied);
+  std::ifstream file(scratch, std::ios::binary);
+  std::vector<char> buffer(kBytesPerPage);
+  int64_t bytes = 0;
+  while (file.read(buffer.data(), buffer.size()) || file.gcount() > 0) {
+    v1::BackupLogResponse response;
+    response.set_data(buffer.data(), file.gcount());
+    bytes += file.gcount();
+    if (closing_ || !writer->Write(response)) {
+      return grpc::Status(grpc::StatusCode::CANCELLED,
+                          "the backup was stopped");
+    }
+  }
+  if (!file.eof()) {
+    return grpc::Status(grpc::StatusCode::DATA_LOSS,
+                        absl::StrCat(scratch, ": cannot be read back"));
+  }
+  v1::BackupLogResponse response;
+  response.mutable_end()->set_bytes(bytes);
+  writer->Write(response);
+  return grpc::Status::OK;
+}
+
+grpc::Status LogServiceImpl::Export(
+    grpc::ServerContext* context, const v1::ExportLogRequest* request,
+    grpc::ServerWriter<v1::ExportLogResponse>* writer) {
+  v1::ExportLogResponse page;
+  size_t bytes = 0;
+  bool open = true;
+  const absl::Status status =
+      log_->exchange().Export([&](const v1::LogEntry& entry) {
+        *page.add_entries() = entry;
+        bytes += entry.ByteSizeLong();
+        if (page.entries_size() == kEntriesPerPage || bytes >= kBytesPerPage) {
+          open = !closing_ && writer->Write(page);
+          page.Clear();
+          bytes = 0;
+        }
+        return open;
+      });
+  if (!status.ok()) return ToGrpc(status);
+  if (!open) {
+    return grpc::Status(grpc::StatusCode::CANCELLED, "the export was stopped");
+  }
+  if (page.entries_size() > 0) writer->Write(page);
+  return grpc::Status::OK;
+}
+
+grpc::Status LogServiceImpl::Import(grpc::ServerContext* context,
+                                    const v1::ImportLogRequest* request,
+                                    v1::ImportLogResponse* response) {
+  const ImportOptions options{.name = request->name(), .describe = describe_};
+  const std::vector<const v1::LogEntry*> entries(
+      request->entries().pointer_begin(), request->entries().pointer_end());
+  const auto verdicts = log_->exchange().Import(entries, options);
+  if (!verdicts.ok()) return ToGrpc(verdicts.status());
+  response->mutable_verdicts()->Add(verdicts->begin(), verdicts->end());
   return grpc::Status::OK;
 }
 

@@ -5,7 +5,11 @@
 #define REGATTA_SERVER_LOG_SERVICE_H_
 
 #include <atomic>
+#include <functional>
+#include <mutex>
+#include <string>
 
+#include "absl/status/statusor.h"
 #include "regatta/v1/log_service.grpc.pb.h"
 #include "storage/tuning_log.h"
 
@@ -13,8 +17,13 @@ namespace regatta {
 
 class LogServiceImpl final : public v1::LogService::Service {
  public:
-  // Not owned, outlives the service.
-  explicit LogServiceImpl(TuningLog* log) : log_(log) {}
+  using Describe =
+      std::function<absl::StatusOr<WorkloadInfo>(const std::string& text)>;
+
+  // `log` is not owned and outlives the service. `describe` reads the texts of
+  // imported workloads.
+  LogServiceImpl(TuningLog* log, Describe describe)
+      : log_(log), describe_(std::move(describe)) {}
 
   // Ends what streams, so that the server can shut down at once.
   void Close() { closing_ = true; }
@@ -25,6 +34,15 @@ class LogServiceImpl final : public v1::LogService::Service {
   grpc::Status Rebuild(grpc::ServerContext* context,
                        const v1::RebuildLogRequest* request,
                        v1::RebuildLogResponse* response) override;
+  grpc::Status Backup(
+      grpc::ServerContext* context, const v1::BackupLogRequest* request,
+      grpc::ServerWriter<v1::BackupLogResponse>* writer) override;
+  grpc::Status Export(
+      grpc::ServerContext* context, const v1::ExportLogRequest* request,
+      grpc::ServerWriter<v1::ExportLogResponse>* writer) override;
+  grpc::Status Import(grpc::ServerContext* context,
+                      const v1::ImportLogRequest* request,
+                      v1::ImportLogResponse* response) override;
 
  private:
   // A progress that sends each report, as a field of `Response`, to `writer`
@@ -34,6 +52,8 @@ class LogServiceImpl final : public v1::LogService::Service {
                           grpc::ServerWriter<Response>* writer) const;
 
   TuningLog* const log_;
+  const Describe describe_;
+  std::mutex backup_mutex_;  // held by the one backup that runs
   std::atomic<bool> closing_ = false;
 };
 

@@ -17,6 +17,7 @@
 #include "compiler/compile.h"
 #include "server/job/job_manager.h"
 #include "server/log_service.h"
+#include "server/query/workload_info.h"
 #include "server/tracker_client.h"
 #include "server/tuning_server.h"
 #include "server/tuning_service.h"
@@ -109,9 +110,10 @@ int Serve(const Flags& flags) {
   service_options.compiler_version = VersionFor;
   service_options.list_devices = [&] { return tracker.ListDevices(); };
   TuningServiceImpl service(std::move(service_options));
-  LogServiceImpl log_service(log->get());
+  LogServiceImpl log_service(log->get(), DescribeWorkloadText);
   auto server = TuningServer::Start(flags.listen, &service, &log_service);
   if (!server.ok()) return Fail(server.status());
+  (*log)->NameHolder("regatta-server at " + (*server)->address());
 
   std::thread committer([&] { (*jobs)->Run(); });
   tracker.Start(jobs->get());

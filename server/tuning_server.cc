@@ -12,7 +12,8 @@
 namespace regatta {
 namespace {
 
-constexpr int kMaxRequestBytes = 1 << 20;
+// A batch of imported entries, each of them up to 8 MiB.
+constexpr int kMaxRequestBytes = 10 << 20;
 
 }  // namespace
 

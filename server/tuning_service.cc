@@ -32,6 +32,7 @@ absl::StatusOr<RecordFilter> MakeFilter(const v1::ListRecordsRequest& request) {
   RecordFilter filter;
   filter.workload_key = workload->key;
   filter.device_class = request.device_class();
+  filter.imported = true;
   if (!request.any_policy()) {
     ASSIGN_OR_RETURN(const v1::Policy policy,
                      NormalisePolicy(request.policy()));

@@ -25,6 +25,9 @@ struct BestKey {
   std::string device_class;
   int threads = 1;
   v1::CacheState cache = v1::CACHE_STATE_WARM;
+  // Of records that another log's boards made. They are keys of their own: what
+  // was imported never changes what our own records answer.
+  bool imported = false;
   friend auto operator<=>(const BestKey&, const BestKey&) = default;
 };
 
@@ -60,17 +63,17 @@ struct WorkloadInfo {
 // else the fastest that is left.
 struct BestKnown {
   BestKey key;
-  StoredRecord record;        // of the best schedule
-  bool confirmed = false;     // by interleaved re-measurement
+  StoredRecord record;     // of the best schedule
+  bool confirmed = false;  // by interleaved re-measurement
   int64_t time_ns = 0;
-  int64_t low_ns = 0;         // 95 % interval; equal to time_ns when unknown
+  int64_t low_ns = 0;  // 95 % interval; equal to time_ns when unknown
   int64_t high_ns = 0;
-  int64_t samples = 0;        // timed blocks behind it, over all records of the
-                              // schedule
-  int64_t boards = 0;         // distinct devices behind it
-  int64_t default_ns = 0;     // of the publication where it has one, so that it
-                              // agrees with speedup; else the median over the
-                              // key's default trials; 0: none
+  int64_t samples = 0;     // timed blocks behind it, over all records of the
+                           // schedule
+  int64_t boards = 0;      // distinct devices behind it
+  int64_t default_ns = 0;  // of the publication where it has one, so that it
+                           // agrees with speedup; else the median over the
+                           // key's default trials; 0: none
   double speedup = 0, speedup_low = 0, speedup_high = 0;  // 0: unknown
   int64_t since_unix_ms = 0;
 };
@@ -89,18 +92,18 @@ class BestSource {
 
   virtual absl::StatusOr<std::optional<BestKnown>> Best(
       const BestKey& key) const = 0;
-  // All best-known rows of a workload, on any class and policy, in the order of
-  // class, threads and cache.
+  // All best-known rows of a workload, on any class and policy, own and
+  // imported, in the order of the key.
   virtual absl::StatusOr<std::vector<BestKnown>> BestOfWorkload(
       std::string_view workload_key) const = 0;
   // Best-known rows of other shapes of the same structure on the class and
-  // policy of `key`, at most `limit`, nearest first in the distance of
-  // log2 extents, ties by workload key.
+  // policy of `key` (own or imported as `key` is), at most `limit`, nearest
+  // first in the distance of log2 extents, ties by workload key.
   virtual absl::StatusOr<std::vector<BestKnown>> BestOfNeighbours(
       const WorkloadInfo& workload, const BestKey& key, int limit) const = 0;
   // Classes that there are records of, sorted.
   virtual absl::StatusOr<std::vector<std::string>> DeviceClasses() const = 0;
-  // One per class that has a best-known row, sorted by class.
+  // One per class that has a best-known row of our own, sorted by class.
   virtual absl::StatusOr<std::vector<ClassFacts>> FactsOfClasses() const = 0;
 };
 

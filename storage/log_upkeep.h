@@ -1,4 +1,4 @@
-// Looking after a tuning log: is it whole.
+// Looking after a tuning log: is it whole, and a copy of it.
 //
 // Thread safety: all methods may be called from any thread, while others read
 // and write the log.
@@ -38,6 +38,17 @@ class LogUpkeep {
   virtual absl::StatusOr<int64_t> Check(
       const std::function<void(const LogFinding&)>& visit,
       const UpkeepProgress& progress) const = 0;
+
+  // Writes a copy of the log, as of one moment, to `path`, which must not
+  // exist, and syncs it. Records may arrive meanwhile. The copy is a log of its
+  // own with the same LogId. Works, too, while the log's file is gone from its
+  // place (see Append): what was stored is then saved. After an error the file
+  // may be there, cut off.
+  virtual absl::Status Backup(const std::string& path,
+                              const UpkeepProgress& progress) const = 0;
+
+  // A path beside the log's file for such a copy on its way elsewhere.
+  virtual std::string ScratchPath() const = 0;
 };
 
 }  // namespace regatta

@@ -5,9 +5,10 @@
 // default) and, later, PostgreSQL.
 //
 // Consistency. Append is durable when it returns: a crash of the process or
-// machine afterwards loses nothing. Records are never changed or removed. A read
-// that starts after an Append returned sees it. Best-known rows are a view that
-// Append keeps up to date and RebuildBest derives again from the records alone.
+// machine afterwards loses nothing. Records are never changed or removed. A
+// read that starts after an Append returned sees it. Best-known rows are a view
+// that Append keeps up to date and RebuildBest derives again from the records
+// alone.
 //
 // Storage reads neither workload nor schedule nor target text.
 //
@@ -30,6 +31,7 @@
 #include "regatta/v1/trial.pb.h"
 #include "regatta/v1/tuning_service.pb.h"
 #include "storage/best_source.h"
+#include "storage/log_exchange.h"
 #include "storage/log_upkeep.h"
 
 namespace regatta {
@@ -37,7 +39,7 @@ namespace regatta {
 // The verdict of a confirmation; stored as an append-only row of its own.
 struct Publication {
   BestKey key;
-  std::string trial_id;       // the confirming record of the winner
+  std::string trial_id;  // the confirming record of the winner
   int64_t time_ns = 0, low_ns = 0, high_ns = 0;
   int64_t default_ns = 0;
   double speedup = 0, speedup_low = 0, speedup_high = 0;
@@ -47,11 +49,12 @@ struct Publication {
 enum class AppendStatus { kStored, kDuplicate };
 
 struct RecordFilter {
-  std::string workload_key;                 // required
-  std::string device_class;                 // "": any
+  std::string workload_key;  // required
+  std::string device_class;  // "": any
   std::optional<int> threads;
   std::optional<v1::CacheState> cache;
-  std::optional<int64_t> job_id;
+  std::optional<int64_t> job_id;  // of this log, or an imported one
+  bool imported = false;          // records of other logs, too
 };
 
 class TuningLog : public BestSource {
@@ -66,8 +69,11 @@ class TuningLog : public BestSource {
   // status per result in order. A trial_id that is stored already is
   // kDuplicate and changes nothing. InvalidArgument names a malformed result
   // (no trial_id, unknown workload, no device class, threads or cache state, no
-  // outcome, kept block without calls); nothing of the batch is stored then. ResourceExhausted when the disk is full: nothing is
-  // stored and the log stays readable.
+  // outcome, kept block without calls); nothing of the batch is stored then.
+  // ResourceExhausted when the disk is full: nothing is stored and the log
+  // stays readable. FailedPrecondition when the log's file is not in its place
+  // any more (deleted, moved or replaced): nothing counts as stored until the
+  // very file is back; the same holds for every other write.
   virtual absl::StatusOr<std::vector<AppendStatus>> Append(
       absl::Span<const v1::TrialResult> results, int64_t recorded_unix_ms) = 0;
 
@@ -77,17 +83,21 @@ class TuningLog : public BestSource {
   virtual absl::Status Publish(const Publication& publication,
                                int64_t unix_ms) = 0;
 
-  // Calls `visit` for every best-known row with what is known of its workload,
-  // in the order of workload key, class, threads and cache, all of one state of
-  // the log, until it returns false.
+  // Calls `visit` for every best-known row of our own with what is known of its
+  // workload, in the order of workload key, class, threads and cache, all of
+  // one state of the log, until it returns false.
   virtual absl::Status ForEachBest(
       const std::function<bool(const WorkloadInfo&, const BestKnown&)>& visit)
       const = 0;
   // Drops the view and derives it again. Returns how many of its rows are not
   // what they were.
   virtual absl::StatusOr<int64_t> RebuildBest() = 0;
-  // Looking after the log. Owned by it.
+  // Looking after the log; taking it in and out. Owned by it.
   virtual const LogUpkeep& upkeep() const = 0;
+  virtual LogExchange& exchange() = 0;
+  // Who holds the log, for the error that a second opener gets, where that is
+  // known only after it was opened. See OpenOptions::holder.
+  virtual void NameHolder(const std::string& holder) = 0;
 
   // Calls `visit` for each match, oldest first, until it returns false.
   virtual absl::Status ForEachRecord(
@@ -104,7 +114,7 @@ class TuningLog : public BestSource {
                                std::string_view checkpoint) = 0;
   struct StoredJob {
     v1::SubmitJobRequest request;
-    v1::Job job;             // empty but for job_id until first saved
+    v1::Job job;  // empty but for job_id until first saved
     std::string checkpoint;
   };
   // NotFound names the id.

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace regatta {
@@ -65,7 +66,8 @@ BestKey KeyOf(const v1::TrialResult& result) {
           .device_class = result.device_class().empty() ? spec.device_class()
                                                         : result.device_class(),
           .threads = spec.policy().threads(),
-          .cache = spec.policy().cache()};
+          .cache = spec.policy().cache(),
+          .imported = absl::StartsWith(result.provenance(), kImportProvenance)};
 }
 
 absl::Status ValidateResult(const v1::TrialResult& result) {

@@ -8,8 +8,12 @@
 namespace regatta {
 
 // The key that a result's record belongs to: the class of the device that ran
-// it or, when none did, the class that it was asked for.
+// it or, when none did, the class that it was asked for; imported by its
+// provenance.
 BestKey KeyOf(const v1::TrialResult& result);
+
+// How the provenance of a record of another log begins: "import:NAME".
+inline constexpr char kImportProvenance[] = "import:";
 
 // InvalidArgument names the trial and what is wrong with it. Whether its
 // workload is known is for the backend to see.

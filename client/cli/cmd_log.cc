@@ -11,8 +11,8 @@ namespace {
 
 // THE list, in the order of `regatta log --help`.
 constexpr Command kCommands[] = {
-    {AddLogCheck},
-    {AddLogRebuild},
+    {AddLogExport}, {AddLogImport},  {AddLogBackup},
+    {AddLogCheck},  {AddLogRebuild},
 };
 
 }  // namespace

@@ -32,9 +32,8 @@ int WriteAll(int fd, std::string_view bytes) {
 
 }  // namespace
 
-absl::StatusOr<StagedFile> StagedFile::Write(const std::string& path,
-                                             std::string_view bytes,
-                                             bool executable) {
+absl::StatusOr<StagedFile> StagedFile::Create(const std::string& path,
+                                              bool executable) {
   struct stat there;
   if (stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
     return CannotWrite(path, S_ISDIR(there.st_mode) ? EISDIR : EEXIST);
@@ -44,18 +43,37 @@ absl::StatusOr<StagedFile> StagedFile::Write(const std::string& path,
       open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
            executable ? 0755 : 0644);
   if (fd < 0) return CannotWrite(path, errno);
-  StagedFile file(path, temporary);
-  int error = WriteAll(fd, bytes);
-  if (close(fd) != 0 && error == 0) error = errno;
-  if (error != 0) return CannotWrite(path, error);
+  return StagedFile(path, temporary, fd);
+}
+
+absl::StatusOr<StagedFile> StagedFile::Write(const std::string& path,
+                                             std::string_view bytes,
+                                             bool executable) {
+  ASSIGN_OR_RETURN(StagedFile file, Create(path, executable));
+  RETURN_IF_ERROR(file.Append(bytes));
+  RETURN_IF_ERROR(file.Close());
   return file;
 }
 
+absl::Status StagedFile::Append(std::string_view bytes) {
+  const int error = WriteAll(fd_, bytes);
+  return error == 0 ? absl::OkStatus() : CannotWrite(path_, error);
+}
+
+absl::Status StagedFile::Close() {
+  if (fd_ < 0) return absl::OkStatus();
+  int error = fsync(fd_) == 0 ? 0 : errno;
+  if (close(std::exchange(fd_, -1)) != 0 && error == 0) error = errno;
+  return error == 0 ? absl::OkStatus() : CannotWrite(path_, error);
+}
+
 StagedFile::~StagedFile() {
+  if (fd_ >= 0) close(fd_);
   if (!temporary_.empty()) unlink(temporary_.c_str());
 }
 
 absl::Status StagedFile::Commit() {
+  RETURN_IF_ERROR(Close());
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
     return CannotWrite(path_, errno);
   }

@@ -16,24 +16,38 @@ namespace regatta::cli {
 // left behind when the object goes without a commit.
 class StagedFile {
  public:
-  // FailedPrecondition with the path and the system's reason.
+  // Begins an empty one. FailedPrecondition with the path and the system's
+  // reason.
+  static absl::StatusOr<StagedFile> Create(const std::string& path,
+                                           bool executable);
+  // One that holds `bytes`. FailedPrecondition as above.
   static absl::StatusOr<StagedFile> Write(const std::string& path,
                                           std::string_view bytes,
                                           bool executable);
   StagedFile(StagedFile&& other) noexcept
       : path_(std::move(other.path_)),
-        temporary_(std::exchange(other.temporary_, "")) {}
+        temporary_(std::exchange(other.temporary_, "")),
+        fd_(std::exchange(other.fd_, -1)) {}
   ~StagedFile();
+
+  // Where the bytes are until the commit.
+  const std::string& temporary() const { return temporary_; }
+  // FailedPrecondition as above. REQUIRES: not closed.
+  absl::Status Append(std::string_view bytes);
+  // Nothing more will come; what was written is on the disk. Commit does it
+  // where nobody did.
+  absl::Status Close();
 
   // FailedPrecondition as above; the place is unchanged then.
   absl::Status Commit();
 
  private:
-  StagedFile(std::string path, std::string temporary)
-      : path_(std::move(path)), temporary_(std::move(temporary)) {}
+  StagedFile(std::string path, std::string temporary, int fd)
+      : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
 
   std::string path_;
   std::string temporary_;  // "": committed or moved from
+  int fd_;                 // -1: closed
 };
 
 // Both steps at once.

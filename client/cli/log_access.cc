@@ -1,14 +1,23 @@
 #include "client/cli/log_access.h"
 
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "client/cli/log_client.h"
 #include "client/cli/server_address.h"
+#include "server/query/workload_info.h"
 #include "storage/tuning_log.h"
 
 namespace regatta::cli {
 namespace {
+
+constexpr size_t kCopyBytes = 1 << 20;
 
 class FileLog : public LogAccess {
  public:
@@ -22,6 +31,36 @@ class FileLog : public LogAccess {
     return log_->upkeep().Check(visit, progress);
   }
   absl::StatusOr<int64_t> RebuildBest() override { return log_->RebuildBest(); }
+
+  absl::Status Backup(const std::function<absl::Status(std::string_view)>& data,
+                      const UpkeepProgress& progress) override {
+    // As a server does it: the copy is made beside the log and read from there.
+    const std::string scratch =
+        absl::StrCat(log_->upkeep().ScratchPath(), ".", getpid());
+    const absl::Cleanup remove = [&] { std::remove(scratch.c_str()); };
+    RETURN_IF_ERROR(log_->upkeep().Backup(scratch, progress));
+    std::ifstream file(scratch, std::ios::binary);
+    std::vector<char> buffer(kCopyBytes);
+    while (file.read(buffer.data(), buffer.size()) || file.gcount() > 0) {
+      RETURN_IF_ERROR(
+          data({buffer.data(), static_cast<size_t>(file.gcount())}));
+    }
+    if (file.eof()) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat(scratch, ": cannot be read back"));
+  }
+
+  absl::Status Export(
+      const std::function<bool(const v1::LogEntry&)>& visit) override {
+    return log_->exchange().Export(visit);
+  }
+
+  absl::StatusOr<std::vector<v1::ImportVerdict>> Import(
+      const std::string& name, std::vector<v1::LogEntry> entries) override {
+    std::vector<const v1::LogEntry*> pointers;
+    for (const v1::LogEntry& entry : entries) pointers.push_back(&entry);
+    return log_->exchange().Import(
+        pointers, {.name = name, .describe = DescribeWorkloadText});
+  }
 
  private:
   const std::string path_;
@@ -46,7 +85,7 @@ absl::StatusOr<std::unique_ptr<LogAccess>> OpenLog(const LogFlags& flags,
     return MakeServerLog(std::move(address));
   }
   OpenOptions options;
-  options.create = false;
+  options.create = use == LogUse::kCreate;
   options.read_only = use == LogUse::kRead;
   options.holder = "regatta log";
   auto log = OpenTuningLog(flags.log, options);

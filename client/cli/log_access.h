@@ -7,9 +7,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "client/cli/command.h"
+#include "regatta/v1/log_service.pb.h"
 #include "storage/log_upkeep.h"
 
 namespace regatta::cli {
@@ -25,6 +28,17 @@ class LogAccess {
       const std::function<void(const LogFinding&)>& visit,
       const UpkeepProgress& progress) = 0;
   virtual absl::StatusOr<int64_t> RebuildBest() = 0;
+  // Calls `data` with the bytes of a copy of the log, in order. An error of
+  // `data` ends it and is returned.
+  virtual absl::Status Backup(
+      const std::function<absl::Status(std::string_view bytes)>& data,
+      const UpkeepProgress& progress) = 0;
+  // False from `visit`: stop, and OK.
+  virtual absl::Status Export(
+      const std::function<bool(const v1::LogEntry&)>& visit) = 0;
+  // One verdict per entry.
+  virtual absl::StatusOr<std::vector<v1::ImportVerdict>> Import(
+      const std::string& name, std::vector<v1::LogEntry> entries) = 0;
 };
 
 // --server and --log, which exclude one another.
@@ -34,10 +48,11 @@ struct LogFlags {
 };
 void AddLogFlags(CLI::App* command, LogFlags* flags);
 
-enum class LogUse { kRead, kWrite };
+// kCreate: a file that is missing is made.
+enum class LogUse { kRead, kWrite, kCreate };
 
 // The file of --log, else the server. FailedPrecondition: the file is held
-// (says by whom) or is not there; a file is never made. A server that is not
+// (says by whom) or is not there. A server that is not
 // there is noticed with the first call, and its error says what to do.
 absl::StatusOr<std::unique_ptr<LogAccess>> OpenLog(const LogFlags& flags,
                                                    LogUse use);

@@ -13,6 +13,8 @@ namespace {
 
 // A rebuild of millions of records takes a while.
 constexpr std::chrono::seconds kRebuildLimit = std::chrono::hours(1);
+// A batch, on a busy disk.
+constexpr std::chrono::seconds kImportLimit = std::chrono::minutes(2);
 
 class ServerLog : public LogAccess {
  public:
@@ -43,6 +45,64 @@ class ServerLog : public LogAccess {
     RETURN_IF_ERROR(FromGrpc(reader->Finish()));
     if (records < 0) return CutOff();
     return records;
+  }
+
+  absl::Status Backup(const std::function<absl::Status(std::string_view)>& data,
+                      const UpkeepProgress& progress) override {
+    grpc::ClientContext context;
+    auto reader = stub_->Backup(&context, v1::BackupLogRequest());
+    v1::BackupLogResponse response;
+    int64_t bytes = 0, promised = -1;
+    absl::Status taken;
+    while (reader->Read(&response)) {
+      if (response.has_end()) {
+        promised = response.end().bytes();
+      } else if (response.has_progress()) {
+        if (!Report(progress, response.progress())) context.TryCancel();
+      } else if (taken.ok()) {
+        bytes += static_cast<int64_t>(response.data().size());
+        taken = data(response.data());
+        if (!taken.ok()) context.TryCancel();
+      }
+    }
+    const grpc::Status status = reader->Finish();
+    RETURN_IF_ERROR(taken);
+    RETURN_IF_ERROR(FromGrpc(status));
+    return bytes == promised ? absl::OkStatus() : CutOff();
+  }
+
+  absl::Status Export(
+      const std::function<bool(const v1::LogEntry&)>& visit) override {
+    grpc::ClientContext context;
+    auto reader = stub_->Export(&context, v1::ExportLogRequest());
+    v1::ExportLogResponse page;
+    bool complete = false, wanted = true;
+    while (wanted && reader->Read(&page)) {
+      for (const v1::LogEntry& entry : page.entries()) {
+        complete = entry.has_end();
+        if (!(wanted = visit(entry))) break;
+      }
+    }
+    if (!wanted) context.TryCancel();
+    const grpc::Status status = reader->Finish();
+    if (!wanted) return absl::OkStatus();
+    RETURN_IF_ERROR(FromGrpc(status));
+    return complete ? absl::OkStatus() : CutOff();
+  }
+
+  absl::StatusOr<std::vector<v1::ImportVerdict>> Import(
+      const std::string& name, std::vector<v1::LogEntry> entries) override {
+    v1::ImportLogRequest request;
+    request.set_name(name);
+    for (v1::LogEntry& entry : entries) {
+      *request.add_entries() = std::move(entry);
+    }
+    const auto response = channel_.Call(*stub_, &v1::LogService::Stub::Import,
+                                        request, kImportLimit);
+    if (!response.ok()) return Explain(response.status());
+    if (response->verdicts_size() != request.entries_size()) return CutOff();
+    return std::vector<v1::ImportVerdict>(response->verdicts().begin(),
+                                          response->verdicts().end());
   }
 
   absl::StatusOr<int64_t> RebuildBest() override {

@@ -7,6 +7,9 @@
 
 namespace regatta::cli {
 
+AddedCommand AddLogExport(CLI::App& log);
+AddedCommand AddLogImport(CLI::App& log);
+AddedCommand AddLogBackup(CLI::App& log);
 AddedCommand AddLogCheck(CLI::App& log);
 AddedCommand AddLogRebuild(CLI::App& log);
 

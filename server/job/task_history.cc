@@ -17,8 +17,13 @@ absl::Status AddSuggestions(
   const auto add = [&](const BestKnown& best) {
     suggestions->push_back(best.record.result.spec().schedule().text());
   };
-  ASSIGN_OR_RETURN(auto best, log.Best(spec.Key()));
-  if (best) add(*best);
+  BestKey key = spec.Key();
+  // What another log found for this very key may be tried here, too.
+  for (const bool imported : {false, true}) {
+    key.imported = imported;
+    ASSIGN_OR_RETURN(auto best, log.Best(key));
+    if (best) add(*best);
+  }
   ASSIGN_OR_RETURN(auto neighbours,
                    log.BestOfNeighbours(DescribeWorkload(spec.workload),
                                         spec.Key(), kNeighbours));
@@ -26,7 +31,7 @@ absl::Status AddSuggestions(
   ASSIGN_OR_RETURN(auto others, log.BestOfWorkload(spec.workload.key));
   int taken = 0;
   for (const BestKnown& other : others) {
-    if (other.key == spec.Key()) continue;
+    if (other.key == spec.Key() || other.key == key) continue;
     const bool same_class = other.key.device_class == spec.device_class;
     if (!same_class && !usable_class(other.key.device_class)) continue;
     add(other);

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "compiler/space/space.h"
 #include "proto/outcome_names.h"
+#include "server/query/neighbours.h"
 #include "server/query/workload_info.h"
 
 namespace regatta {
@@ -166,9 +167,10 @@ class Answerer {
       return std::nullopt;
     }
     if (OnlyScreened(best)) {
-      Miss("a faster schedule was measured, but not yet confirmed against the "
-           "default",
-           "confirmation");
+      Miss(
+          "a faster schedule was measured, but not yet confirmed against the "
+          "default",
+          "confirmation");
       return std::nullopt;
     }
     std::string words;
@@ -223,20 +225,13 @@ class Answerer {
            !context_.is_simulated(device_class);
   }
 
-  // The field of the key in which a row of this workload differs first.
-  static std::string KeyDifference(const BestKey& row, const BestKey& asked) {
-    if (row.device_class != asked.device_class) return "device_class";
-    return row.threads != asked.threads ? "threads" : "cache";
-  }
-
   absl::StatusOr<std::optional<v1::BestAnswer>> FromOtherClass() {
     ASSIGN_OR_RETURN(auto rows,
                      context_.log->BestOfWorkload(question_.workload.key));
     const BestKey key = Key();
     // Rows that differ in fewer fields first, then by name.
     const auto distance = [&](const BestKnown& row) {
-      return (row.key.device_class != key.device_class) +
-             (row.key.threads != key.threads) + (row.key.cache != key.cache);
+      return KeyDistance(row.key, key);
     };
     std::sort(rows.begin(), rows.end(),
               [&](const BestKnown& a, const BestKnown& b) {
@@ -244,14 +239,14 @@ class Answerer {
                        std::make_pair(distance(b), b.key);
               });
     for (const BestKnown& row : rows) {
-      if (row.key == key || !MayAnswer(row.key.device_class)) continue;
+      if (row.key == key || !MayAnswer(row.key.device_class) ||
+          !SameArchitecture(row.record.result.spec().target(),
+                            question_.target)) {
+        continue;
+      }
       if (const auto schedule = CarryOver(row)) {
-        return Suggestion(
-            "neighbour_device", *schedule, KeyDifference(row.key, key),
-            absl::StrCat("measured on ", row.key.device_class, " with ",
-                         row.key.threads, " thread(s), caches ",
-                         CacheStateName(row.key.cache),
-                         "; its time here is unknown"));
+        return Suggestion("neighbour_device", *schedule,
+                          KeyDifference(row.key, key), NeighbourReason(row));
       }
     }
     return std::optional<v1::BestAnswer>();
@@ -267,7 +262,7 @@ class Answerer {
       std::string field;
       if (spec.target() != question_.target.ToString() ||
           row.key.threads != question_.policy.threads() ||
-          row.key.cache != question_.policy.cache() ||
+          row.key.cache != question_.policy.cache() || row.key.imported ||
           !MayAnswer(row.key.device_class) || OnlyScreened(row)) {
         continue;
       }

@@ -45,11 +45,14 @@ struct BestContext {
 //                     compiler or the protocol differ (differing_field says
 //                     which); or, without a class, on a class of this target
 //   neighbour_shape   best of another shape, carried over; time unknown (0)
-//   neighbour_device  best of another class or policy; time unknown (0)
+//   neighbour_device  best of another class or policy of the same
+//                     architecture, or what another log measured for this very
+//                     key (differing_field "provenance"); time unknown (0)
 //   default           nothing to go by
 // A row whose schedule this compiler does not take, or that was screened but
-// never confirmed against the default, counts as no row, and `reason` says so. Fails only when the log does or when no rule covers the
-// workload on the target (InvalidArgument).
+// never confirmed against the default, counts as no row, and `reason` says so.
+// Fails only when the log does or when no rule covers the workload on the
+// target (InvalidArgument).
 absl::StatusOr<v1::BestAnswer> AnswerBest(const BestContext& context,
                                           const BestQuestion& question);
 

@@ -18,7 +18,8 @@ absl::StatusOr<std::string> TargetTextOf(const BestRequestContext& context,
   }
   ASSIGN_OR_RETURN(const auto rows, context.log->BestOfWorkload(workload_key));
   for (const BestKnown& row : rows) {
-    if (row.key.device_class == device_class) {
+    // What another log says of a class may not be what its boards here are.
+    if (row.key.device_class == device_class && !row.key.imported) {
       return row.record.result.spec().target();
     }
   }

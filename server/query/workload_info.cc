@@ -3,6 +3,8 @@
 #include <string_view>
 
 #include "absl/strings/ascii.h"
+#include "base/status_macros.h"
+#include "compiler/ops/op.h"
 
 namespace regatta {
 namespace {
@@ -72,6 +74,11 @@ WorkloadInfo DescribeWorkload(const Workload& workload) {
     info.extents.push_back(index.extent);
   }
   return info;
+}
+
+absl::StatusOr<WorkloadInfo> DescribeWorkloadText(const std::string& text) {
+  ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(text));
+  return DescribeWorkload(workload);
 }
 
 }  // namespace regatta

@@ -2,6 +2,9 @@
 #ifndef REGATTA_SERVER_QUERY_WORKLOAD_INFO_H_
 #define REGATTA_SERVER_QUERY_WORKLOAD_INFO_H_
 
+#include <string>
+
+#include "absl/status/statusor.h"
 #include "compiler/expr/expr.h"
 #include "storage/tuning_log.h"
 
@@ -12,6 +15,9 @@ namespace regatta {
 // such as a mean's 1/columns. Whole numbers inside the expression, such as
 // strides, stay, since another stride is another computation.
 WorkloadInfo DescribeWorkload(const Workload& workload);
+
+// Of a workload's text; InvalidArgument when it cannot be read.
+absl::StatusOr<WorkloadInfo> DescribeWorkloadText(const std::string& text);
 
 }  // namespace regatta
 

@@ -84,7 +84,8 @@ absl::Status DeriveBest(Connection& db, int64_t cell) {
       cell);
 }
 
-// The record of a publication's trial, once it is seen fit.
+// The record of a publication's trial, once it is seen to be timed and of the
+// cell.
 absl::StatusOr<int64_t> FindPublished(Connection& db, int64_t cell,
                                       const Publication& publication) {
   const std::string name =
@@ -109,12 +110,20 @@ absl::StatusOr<int64_t> FindPublished(Connection& db, int64_t cell,
           OutcomeName(outcome), find.Int(3) != 0 ? ", abandoned" : "", ")"));
     }
   }
-  ASSIGN_OR_RETURN(const bool disproved, IsDisproved(db, id));
-  if (disproved) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        name, ": another trial of the same binary gave a wrong result"));
-  }
   return id;
+}
+
+absl::Status InsertPublication(Connection& db, int64_t cell, int64_t record_id,
+                               const Publication& publication,
+                               int64_t unix_ms) {
+  return db.Run(
+      "INSERT INTO publication(cell_id, record_id, time_ns, low_ns, high_ns, "
+      "default_ns, speedup, speedup_low, speedup_high, job_id, unix_ms) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      cell, record_id, publication.time_ns, publication.low_ns,
+      publication.high_ns, publication.default_ns, publication.speedup,
+      publication.speedup_low, publication.speedup_high, publication.job_id,
+      unix_ms);
 }
 
 }  // namespace
@@ -150,21 +159,50 @@ absl::Status AddPublication(Connection& db, const Publication& publication,
   // Without records no cell; 0 is the id of none.
   ASSIGN_OR_RETURN(const int64_t record_id,
                    FindPublished(db, cell.value_or(0), publication));
-  RETURN_IF_ERROR(db.Run(
-      "INSERT INTO publication(cell_id, record_id, time_ns, low_ns, high_ns, "
-      "default_ns, speedup, speedup_low, speedup_high, job_id, unix_ms) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      *cell, record_id, publication.time_ns, publication.low_ns,
-      publication.high_ns, publication.default_ns, publication.speedup,
-      publication.speedup_low, publication.speedup_high, publication.job_id,
-      unix_ms));
+  ASSIGN_OR_RETURN(const bool disproved, IsDisproved(db, record_id));
+  if (disproved) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("publication of trial ", publication.trial_id,
+                     ": another trial of the same binary gave a wrong result"));
+  }
+  RETURN_IF_ERROR(
+      InsertPublication(db, *cell, record_id, publication, unix_ms));
   return SetBest(db, *cell, record_id, db.LastInsertId());
 }
 
+absl::StatusOr<bool> AddImportedPublication(Connection& db,
+                                            const Publication& publication,
+                                            int64_t unix_ms) {
+  ASSIGN_OR_RETURN(const std::optional<int64_t> cell,
+                   FindCell(db, publication.key));
+  ASSIGN_OR_RETURN(const int64_t record_id,
+                   FindPublished(db, cell.value_or(0), publication));
+  {
+    // A publication is itself: one row has no other name.
+    ASSIGN_OR_RETURN(
+        Statement find,
+        db.Query("SELECT 1 FROM publication WHERE cell_id = ? "
+                 "AND record_id = ? AND time_ns = ? AND low_ns = ? "
+                 "AND high_ns = ? AND default_ns = ? AND speedup = ? "
+                 "AND speedup_low = ? AND speedup_high = ? AND job_id = ? "
+                 "AND unix_ms = ?",
+                 *cell, record_id, publication.time_ns, publication.low_ns,
+                 publication.high_ns, publication.default_ns,
+                 publication.speedup, publication.speedup_low,
+                 publication.speedup_high, publication.job_id, unix_ms));
+    ASSIGN_OR_RETURN(const bool found, find.Step());
+    if (found) return false;
+  }
+  RETURN_IF_ERROR(
+      InsertPublication(db, *cell, record_id, publication, unix_ms));
+  RETURN_IF_ERROR(DeriveBest(db, *cell));
+  return true;
+}
+
 absl::StatusOr<int64_t> RebuildBestKnown(Connection& db) {
-  RETURN_IF_ERROR(db.Execute(
-      "DROP TABLE IF EXISTS temp.best_before;"
-      "CREATE TEMP TABLE best_before AS SELECT * FROM best_known;"));
+  RETURN_IF_ERROR(
+      db.Execute("DROP TABLE IF EXISTS temp.best_before;"
+                 "CREATE TEMP TABLE best_before AS SELECT * FROM best_known;"));
   RETURN_IF_ERROR(db.Run("DELETE FROM best_known"));
   std::vector<int64_t> cells;
   {

@@ -23,6 +23,13 @@ absl::Status NoteRecord(Connection& db, int64_t cell, int64_t record_id,
 absl::Status AddPublication(Connection& db, const Publication& publication,
                             int64_t unix_ms);
 
+// Stores another log's publication, unless it is there already, and derives the
+// best of its cell. False: it was there. Errors as above, but a record that was
+// disproved later keeps its publication.
+absl::StatusOr<bool> AddImportedPublication(Connection& db,
+                                            const Publication& publication,
+                                            int64_t unix_ms);
+
 // Derives every cell's best from the records and publications. Returns how many
 // rows are not what they were.
 absl::StatusOr<int64_t> RebuildBestKnown(Connection& db);

@@ -99,15 +99,16 @@ absl::StatusOr<BestKnown> LoadBest(Connection& db, int64_t cell) {
   {
     ASSIGN_OR_RETURN(
         Statement find,
-        db.Query(
-            "SELECT " REGATTA_RECORD_COLUMNS
-            ", w.key, c.device_class, c.threads, c.cache, r.time_ns, p.id, "
-            "p.time_ns, p.low_ns, p.high_ns, p.default_ns, p.speedup, "
-            "p.speedup_low, p.speedup_high, p.unix_ms "
-            "FROM best_known b CROSS JOIN " REGATTA_RECORD_TABLES
-            " LEFT JOIN publication p ON p.id = b.publication_id "
-            "WHERE b.cell_id = ? AND r.id = b.record_id",
-            cell));
+        db.Query("SELECT " REGATTA_RECORD_COLUMNS
+                 ", w.key, c.device_class, c.threads, c.cache, c.imported, "
+                 "r.time_ns, "
+                 "p.id, "
+                 "p.time_ns, p.low_ns, p.high_ns, p.default_ns, p.speedup, "
+                 "p.speedup_low, p.speedup_high, p.unix_ms "
+                 "FROM best_known b CROSS JOIN " REGATTA_RECORD_TABLES
+                 " LEFT JOIN publication p ON p.id = b.publication_id "
+                 "WHERE b.cell_id = ? AND r.id = b.record_id",
+                 cell));
     ASSIGN_OR_RETURN(const bool row, find.Step());
     if (!row) {
       return absl::DataLossError(
@@ -119,6 +120,7 @@ absl::StatusOr<BestKnown> LoadBest(Connection& db, int64_t cell) {
     best.key.device_class = find.Text(i++);
     best.key.threads = static_cast<int>(find.Int(i++));
     best.key.cache = static_cast<v1::CacheState>(find.Int(i++));
+    best.key.imported = find.Int(i++) != 0;
     best.time_ns = find.Int(i++);
     best.since_unix_ms = best.record.recorded_unix_ms;
     best.confirmed = !find.IsNull(i++);
@@ -181,9 +183,10 @@ absl::StatusOr<int64_t> FindBestCell(Connection& db, int64_t workload_id,
       Statement find,
       db.Query("SELECT b.cell_id FROM cell c "
                "JOIN best_known b ON b.cell_id = c.id WHERE c.workload_id = ? "
-               "AND c.device_class = ? AND c.threads = ? AND c.cache = ?",
+               "AND c.device_class = ? AND c.threads = ? AND c.cache = ? "
+               "AND c.imported = ?",
                workload_id, key.device_class, key.threads,
-               static_cast<int>(key.cache)));
+               static_cast<int>(key.cache), key.imported));
   ASSIGN_OR_RETURN(const bool row, find.Step());
   return row ? find.Int(0) : 0;
 }
@@ -199,9 +202,10 @@ absl::StatusOr<std::optional<BestKnown>> FindBest(Connection& db,
         db.Query("SELECT b.cell_id FROM workload w "
                  "JOIN cell c ON c.workload_id = w.id "
                  "JOIN best_known b ON b.cell_id = c.id WHERE w.key = ? "
-                 "AND c.device_class = ? AND c.threads = ? AND c.cache = ?",
+                 "AND c.device_class = ? AND c.threads = ? AND c.cache = ? "
+                 "AND c.imported = ?",
                  key.workload_key, key.device_class, key.threads,
-                 static_cast<int>(key.cache)));
+                 static_cast<int>(key.cache), key.imported));
     ASSIGN_OR_RETURN(const bool row, find.Step());
     if (!row) return std::optional<BestKnown>();
     cell = find.Int(0);
@@ -219,7 +223,7 @@ absl::StatusOr<std::vector<BestKnown>> FindBestOfWorkload(
         db.Query("SELECT b.cell_id FROM workload w "
                  "JOIN cell c ON c.workload_id = w.id "
                  "JOIN best_known b ON b.cell_id = c.id WHERE w.key = ? "
-                 "ORDER BY c.device_class, c.threads, c.cache",
+                 "ORDER BY c.device_class, c.threads, c.cache, c.imported",
                  workload_key));
     while (true) {
       ASSIGN_OR_RETURN(const bool row, find.Step());
@@ -266,7 +270,7 @@ absl::Status VisitBest(
       Statement find,
       db.Query("SELECT b.cell_id, w.key, w.text, w.family, w.structure, "
                "w.extents FROM workload w JOIN cell c ON c.workload_id = w.id "
-               "JOIN best_known b ON b.cell_id = c.id "
+               "JOIN best_known b ON b.cell_id = c.id WHERE c.imported = 0 "
                "ORDER BY w.key, c.device_class, c.threads, c.cache"));
   while (true) {
     ASSIGN_OR_RETURN(const bool row, find.Step());
@@ -287,7 +291,7 @@ absl::StatusOr<std::vector<ClassFacts>> FindClassFacts(Connection& db) {
     ASSIGN_OR_RETURN(Statement find,
                      db.Query("SELECT max(b.record_id) FROM best_known b "
                               "JOIN cell c ON c.id = b.cell_id "
-                              "GROUP BY c.device_class "
+                              "WHERE c.imported = 0 GROUP BY c.device_class "
                               "ORDER BY c.device_class"));
     while (true) {
       ASSIGN_OR_RETURN(const bool row, find.Step());

@@ -8,6 +8,7 @@
 #include <sqlite3.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -119,6 +120,12 @@ class Connection {
   bool InTransaction() const { return sqlite3_get_autocommit(db_) == 0; }
   // Pages in the write-ahead log after this connection's last commit.
   int WalPages() const { return wal_pages_; }
+  // Copies the database, as of one moment, to a new file at `path`, and syncs
+  // it. `progress` is told of pages done and of all; false stops it with
+  // Cancelled.
+  absl::Status CopyTo(
+      const std::string& path,
+      const std::function<bool(int64_t done, int64_t total)>& progress);
   // Moves what it can from the write-ahead log to the file, without waiting.
   absl::Status PassiveCheckpoint();
 

@@ -75,14 +75,7 @@ absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Exclusive(
       return Held(fd, log_path);
     }
     if (!IsStillThere(fd, path)) continue;
-    const std::string note =
-        absl::StrCat("process ", getpid(),
-                     holder.empty() ? "" : absl::StrCat(" (", holder, ")"))
-            .substr(0, kMaxNoteBytes);
-    // Only a courtesy to whoever comes second: a full disk is no reason to
-    // refuse here.
-    if (ftruncate(fd, 0) != 0 || pwrite(fd, note.data(), note.size(), 0) < 0) {
-    }
+    lock->NameHolder(holder);
     return lock;
   }
 }
@@ -109,6 +102,18 @@ FileLock::~FileLock() {
   if (exclusive_ && ftruncate(fd_, 0) != 0) {
   }
   close(fd_);
+}
+
+void FileLock::NameHolder(const std::string& holder) {
+  if (!exclusive_) return;
+  const std::string note =
+      absl::StrCat("process ", getpid(),
+                   holder.empty() ? "" : absl::StrCat(" (", holder, ")"))
+          .substr(0, kMaxNoteBytes);
+  // Only a courtesy to whoever comes second: a full disk is no reason to refuse
+  // here.
+  if (ftruncate(fd_, 0) != 0 || pwrite(fd_, note.data(), note.size(), 0) < 0) {
+  }
 }
 
 void FileLock::Discard() {

@@ -29,6 +29,9 @@ class FileLock {
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
+  // Notes anew who holds it. REQUIRES: exclusive, else nothing happens.
+  void NameHolder(const std::string& holder);
+
   // The log was not opened after all: removes the file when it was made here.
   void Discard();
 

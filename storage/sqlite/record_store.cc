@@ -17,10 +17,10 @@ absl::StatusOr<std::optional<int64_t>> MakeCell(Connection& db,
   ASSIGN_OR_RETURN(const std::optional<int64_t> found, FindCell(db, key));
   if (found.has_value()) return found;
   RETURN_IF_ERROR(
-      db.Run("INSERT INTO cell(workload_id, device_class, threads, cache) "
-             "SELECT id, ?2, ?3, ?4 FROM workload WHERE key = ?1",
+      db.Run("INSERT INTO cell(workload_id, device_class, threads, cache, "
+             "imported) SELECT id, ?2, ?3, ?4, ?5 FROM workload WHERE key = ?1",
              key.workload_key, key.device_class, key.threads,
-             static_cast<int>(key.cache)));
+             static_cast<int>(key.cache), key.imported));
   if (db.Changes() == 0) return std::optional<int64_t>();
   return std::optional<int64_t>(db.LastInsertId());
 }
@@ -106,9 +106,9 @@ absl::StatusOr<std::optional<int64_t>> FindCell(Connection& db,
       db.Query(
           "SELECT c.id FROM workload w JOIN cell c ON c.workload_id = w.id "
           "WHERE w.key = ? AND c.device_class = ? AND c.threads = ? "
-          "AND c.cache = ?",
+          "AND c.cache = ? AND c.imported = ?",
           key.workload_key, key.device_class, key.threads,
-          static_cast<int>(key.cache)));
+          static_cast<int>(key.cache), key.imported));
   ASSIGN_OR_RETURN(const bool row, find.Step());
   return row ? std::optional<int64_t>(find.Int(0)) : std::nullopt;
 }
@@ -141,9 +141,10 @@ absl::StatusOr<std::vector<int64_t>> FindRecords(Connection& db,
                "WHERE w.key = ?1 AND (?2 IS NULL OR c.device_class = ?2) "
                "AND (?3 IS NULL OR c.threads = ?3) "
                "AND (?4 IS NULL OR c.cache = ?4) "
+               "AND (?6 OR c.imported = 0) "
                "AND (?5 IS NULL OR r.job_id = ?5)",
                filter.workload_key, device_class, filter.threads, cache,
-               filter.job_id));
+               filter.job_id, filter.imported));
   std::vector<int64_t> ids;
   while (true) {
     ASSIGN_OR_RETURN(const bool row, find.Step());

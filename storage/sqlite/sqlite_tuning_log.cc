@@ -34,12 +34,23 @@ SqliteTuningLog::SqliteTuningLog(std::string path, std::string log_id,
                                  int checkpoint_pages)
     : path_(std::move(path)),
       log_id_(std::move(log_id)),
+      watch_(path_),
       lock_(std::move(lock)),
       writer_(writer == nullptr ? nullptr
                                 : std::make_unique<GroupWriter>(
                                       std::move(writer), checkpoint_pages)),
       readers_(path_, reader_mode),
-      upkeep_(path_, reader_mode) {}
+      upkeep_(path_, reader_mode, &readers_),
+      exchange_(log_id_, &readers_,
+                [this](const std::function<absl::Status(Connection&)>& write) {
+                  return Write(write);
+                }) {
+  if (writer_ == nullptr) return;
+  // One reader is open from the start, write-ahead log and all: it reads on
+  // when the file is taken away. A failure shows with the first real read.
+  const auto db = readers_.Borrow();
+  if (db.ok()) (void)(*db)->Number("SELECT count(*) FROM meta");
+}
 
 absl::Status SqliteTuningLog::Write(
     const std::function<absl::Status(Connection&)>& operation) {
@@ -47,7 +58,11 @@ absl::Status SqliteTuningLog::Write(
     return absl::FailedPreconditionError(
         absl::StrCat(path_, ": the tuning log was opened to be read only"));
   }
-  return writer_->Write(operation);
+  // What was committed to a file that nobody will ever open again is not
+  // stored.
+  RETURN_IF_ERROR(watch_.Check());
+  RETURN_IF_ERROR(writer_->Write(operation));
+  return watch_.Check();
 }
 
 absl::Status SqliteTuningLog::PutWorkload(const WorkloadInfo& workload) {

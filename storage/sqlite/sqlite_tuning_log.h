@@ -11,7 +11,9 @@
 
 #include "absl/status/statusor.h"
 #include "storage/sqlite/connection.h"
+#include "storage/sqlite/exchange.h"
 #include "storage/sqlite/file_lock.h"
+#include "storage/sqlite/file_watch.h"
 #include "storage/sqlite/group_writer.h"
 #include "storage/sqlite/reader_pool.h"
 #include "storage/sqlite/upkeep.h"
@@ -56,6 +58,10 @@ class SqliteTuningLog : public TuningLog {
   absl::StatusOr<std::vector<ClassFacts>> FactsOfClasses() const override;
   absl::StatusOr<int64_t> RebuildBest() override;
   const LogUpkeep& upkeep() const override { return upkeep_; }
+  LogExchange& exchange() override { return exchange_; }
+  void NameHolder(const std::string& holder) override {
+    lock_->NameHolder(holder);
+  }
   absl::Status ForEachRecord(
       const RecordFilter& filter,
       const std::function<bool(const StoredRecord&)>& visit) const override;
@@ -75,12 +81,14 @@ class SqliteTuningLog : public TuningLog {
 
   const std::string path_;
   const std::string log_id_;
+  FileWatch watch_;
   // Destroyed from the last to the first: the readers close before the writer,
   // and the lock goes when the file is closed.
   std::unique_ptr<FileLock> lock_;
   std::unique_ptr<GroupWriter> writer_;
   mutable ReaderPool readers_;
   const SqliteUpkeep upkeep_;
+  SqliteExchange exchange_;
 };
 
 }  // namespace regatta::sqlite

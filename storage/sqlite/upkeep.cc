@@ -16,4 +16,13 @@ absl::StatusOr<int64_t> SqliteUpkeep::Check(
   return CheckIntegrity(*db, visit, progress);
 }
 
+absl::Status SqliteUpkeep::Backup(const std::string& path,
+                                  const UpkeepProgress& progress) const {
+  // One that is open already reads on even when the file is gone.
+  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_->Borrow());
+  return db->CopyTo(path, [&](int64_t done, int64_t total) {
+    return !progress || progress("copying pages", done, total);
+  });
+}
+
 }  // namespace regatta::sqlite

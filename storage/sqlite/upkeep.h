@@ -6,21 +6,28 @@
 
 #include "storage/log_upkeep.h"
 #include "storage/sqlite/connection.h"
+#include "storage/sqlite/reader_pool.h"
 
 namespace regatta::sqlite {
 
 class SqliteUpkeep : public LogUpkeep {
  public:
-  SqliteUpkeep(std::string path, Connection::Mode reader_mode)
-      : path_(std::move(path)), reader_mode_(reader_mode) {}
+  // `readers` is not owned and outlives it.
+  SqliteUpkeep(std::string path, Connection::Mode reader_mode,
+               ReaderPool* readers)
+      : path_(std::move(path)), reader_mode_(reader_mode), readers_(readers) {}
 
   absl::StatusOr<int64_t> Check(
       const std::function<void(const LogFinding&)>& visit,
       const UpkeepProgress& progress) const override;
+  absl::Status Backup(const std::string& path,
+                      const UpkeepProgress& progress) const override;
+  std::string ScratchPath() const override { return path_ + ".copy"; }
 
  private:
   const std::string path_;
   const Connection::Mode reader_mode_;
+  ReaderPool* const readers_;
 };
 
 }  // namespace regatta::sqlite

@@ -69,6 +69,10 @@ class CrashingLog : public TuningLog {
     return log_->RebuildBest();
   }
   const LogUpkeep& upkeep() const override { return log_->upkeep(); }
+  LogExchange& exchange() override { return log_->exchange(); }
+  void NameHolder(const std::string& holder) override {
+    log_->NameHolder(holder);
+  }
   absl::Status ForEachRecord(
       const RecordFilter& filter,
       const std::function<bool(const StoredRecord&)>& visit) const override {

@@ -1,0 +1,114 @@
+#include <sys/stat.h>
+
+#include <iostream>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "client/cli/documents.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/file_output.h"
+#include "client/cli/format.h"
+#include "client/cli/log_access.h"
+#include "client/cli/log_commands.h"
+#include "client/cli/rate_progress.h"
+#include "client/cli/stop_signal.h"
+#include "storage/tuning_log.h"
+
+namespace regatta::cli {
+namespace {
+
+struct Flags {
+  LogFlags log;
+  std::string file;
+  bool force = false;
+  bool json = false;
+};
+
+absl::StatusOr<std::unique_ptr<TuningLog>> OpenCopy(const std::string& path) {
+  OpenOptions options;
+  options.create = false;
+  options.read_only = true;
+  return OpenTuningLog(path, options);
+}
+
+// Refuses what must not be overwritten: a file without --force, and a log that
+// a process has open in any case.
+absl::Status CheckPlace(const Flags& flags) {
+  struct stat info;
+  if (stat(flags.file.c_str(), &info) != 0) return absl::OkStatus();
+  if (!flags.force) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        flags.file, " exists; --force replaces it, or name another file"));
+  }
+  struct stat source;
+  if (!flags.log.log.empty() && stat(flags.log.log.c_str(), &source) == 0 &&
+      source.st_dev == info.st_dev && source.st_ino == info.st_ino) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(flags.file, " is the log itself; name another file"));
+  }
+  const absl::Status open = OpenCopy(flags.file).status();
+  if (absl::IsFailedPrecondition(open) && !absl::IsDataLoss(open) &&
+      open.message().find("held by") != std::string::npos) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(std::string(open.message()),
+                     "; it is not replaced while it is in use"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> Backup(const Flags& flags, LogAccess& log) {
+  RETURN_IF_ERROR(CheckPlace(flags));
+  ASSIGN_OR_RETURN(StagedFile file,
+                   StagedFile::Create(flags.file, /*executable=*/false));
+  const std::atomic<bool>& stop = StopRequested();
+  RateProgress display("pages", StderrIsTerminal(), RealClock());
+  int64_t bytes = 0;
+  RETURN_IF_ERROR(log.Backup(
+      [&](std::string_view data) -> absl::Status {
+        if (stop) return absl::CancelledError("the backup was stopped");
+        bytes += static_cast<int64_t>(data.size());
+        return file.Append(data);
+      },
+      [&](const std::string& phase, int64_t done, int64_t total) {
+        display.Update(phase, done, total);
+        return !stop;
+      }));
+  RETURN_IF_ERROR(file.Close());
+  // What cannot be opened is no backup.
+  RETURN_IF_ERROR(
+      Annotate(OpenCopy(file.temporary()).status(), "looking at the copy"));
+  RETURN_IF_ERROR(file.Commit());
+  return bytes;
+}
+
+int Run(const Flags& flags) {
+  auto log = OpenLog(flags.log, LogUse::kRead);
+  if (!log.ok()) return Fail(log.status());
+  const auto bytes = Backup(flags, **log);
+  if (!bytes.ok()) return Fail(bytes.status());
+  if (flags.json) {
+    PrintJson(
+        {{"log", (*log)->Place()}, {"file", flags.file}, {"bytes", *bytes}});
+  } else {
+    std::cout << flags.file << ": a copy of the log of " << (*log)->Place()
+              << ", " << FormatBytes(*bytes) << "\n";
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+AddedCommand AddLogBackup(CLI::App& log) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = log.add_subcommand(
+      "backup", "Copy the log to a file, while records arrive");
+  command->add_option("file", flags->file, "File to write")->required();
+  command->add_flag("--force", flags->force, "Replace a file that exists");
+  AddLogFlags(command, &flags->log);
+  AddJsonFlag(command, &flags->json);
+  return {command, [flags] { return Run(*flags); }};
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,181 @@
+#include "storage/import_check.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "storage/validate.h"
+
+namespace regatta {
+namespace {
+
+constexpr size_t kMaxNameBytes = 100;
+constexpr size_t kMaxLogIdBytes = 64;
+
+struct TrialName {
+  std::string log_id;
+  std::string trial_id;  // "JOB/TASK/ORDINAL"
+};
+
+bool IsLogId(std::string_view id) {
+  return !id.empty() && id.size() <= kMaxLogIdBytes &&
+         std::all_of(id.begin(), id.end(), [](unsigned char c) {
+           return absl::ascii_isalnum(c) || c == '-' || c == '_';
+         });
+}
+
+absl::StatusOr<TrialName> SplitTrialName(const std::string& name) {
+  const size_t colon = name.find(':');
+  if (colon == std::string::npos || !IsLogId(name.substr(0, colon)) ||
+      colon + 1 == name.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("trial_id '", name.substr(0, 120),
+                     "' is not of the form LOGID:JOB/TASK/ORDINAL"));
+  }
+  return TrialName{name.substr(0, colon), name.substr(colon + 1)};
+}
+
+}  // namespace
+
+absl::Status CheckImportName(const std::string& name) {
+  if (name.empty() || name.size() > kMaxNameBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the name of an import has ", name.size(),
+                     " bytes; it must have 1 to ", kMaxNameBytes));
+  }
+  for (const unsigned char c : name) {
+    if (absl::ascii_iscntrl(c)) {
+      return absl::InvalidArgumentError(
+          "the name of an import holds control characters");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const WorkloadInfo*> ImportChecker::Describe(
+    const std::string& key, const std::string& text) {
+  auto found = workloads_.find(text);
+  if (found == workloads_.end()) {
+    auto described = options_.describe(text);
+    if (!described.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the workload '", text.substr(0, 120),
+          "' cannot be read: ", std::string(described.status().message())));
+    }
+    RETURN_IF_ERROR(ValidateWorkload(*described));
+    if (described->key != key) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "workload_key '", key.substr(0, 80),
+          "' is not that of the workload's text, which is ", described->key));
+    }
+    found = workloads_.emplace(text, *std::move(described)).first;
+  }
+  if (found->second.key != key) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "workload_key '", key.substr(0, 80),
+        "' is not that of the workload's text, which is ", found->second.key));
+  }
+  return &found->second;
+}
+
+absl::StatusOr<CheckedEntry> ImportChecker::CheckRecord(
+    const v1::LoggedRecord& record) {
+  const v1::TrialSpec& spec = record.result().spec();
+  ASSIGN_OR_RETURN(const TrialName name, SplitTrialName(spec.trial_id()));
+  if (name.log_id == own_log_id_) return OwnTrial{name.trial_id};
+  const std::string expected =
+      absl::StrCat(spec.job_id(), "/", spec.task(), "/", spec.ordinal());
+  if (name.trial_id != expected) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("trial_id says ", name.trial_id.substr(0, 80),
+                     ", its job, task and ordinal say ", expected));
+  }
+  if (record.recorded_unix_ms() < 0) {
+    return absl::InvalidArgumentError("recorded_unix_ms is negative");
+  }
+  ImportedRecord imported{record.result(), record.recorded_unix_ms()};
+  imported.result.set_provenance(
+      absl::StrCat(kImportProvenance, options_.name));
+  RETURN_IF_ERROR(ValidateResult(imported.result));
+  RETURN_IF_ERROR(Describe(spec.workload_key(), spec.workload()).status());
+  return imported;
+}
+
+absl::StatusOr<CheckedEntry> ImportChecker::CheckPublication(
+    const v1::LoggedPublication& entry) const {
+  ASSIGN_OR_RETURN(const TrialName name, SplitTrialName(entry.trial_id()));
+  if (name.log_id == own_log_id_) return OwnTrial{name.trial_id};
+  ImportedPublication imported;
+  imported.unix_ms = entry.unix_ms();
+  Publication& to = imported.publication;
+  to.key = {.workload_key = entry.workload_key(),
+            .device_class = entry.device_class(),
+            .threads = entry.policy().threads(),
+            .cache = entry.policy().cache(),
+            .imported = true};
+  to.trial_id = entry.trial_id();
+  to.time_ns = entry.time_ns();
+  to.low_ns = entry.low_ns();
+  to.high_ns = entry.high_ns();
+  to.default_ns = entry.default_ns();
+  to.speedup = entry.speedup();
+  to.speedup_low = entry.speedup_low();
+  to.speedup_high = entry.speedup_high();
+  to.job_id = entry.job_id();
+  RETURN_IF_ERROR(ValidatePublication(to));
+  // SQLite keeps no NaN, and a ratio below 0 is none.
+  for (const double ratio :
+       {entry.speedup(), entry.speedup_low(), entry.speedup_high()}) {
+    if (!(ratio >= 0)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("publication of trial ", entry.trial_id(),
+                       " has a speedup of ", ratio));
+    }
+  }
+  return imported;
+}
+
+absl::StatusOr<CheckedEntry> ImportChecker::CheckJob(
+    const v1::LoggedJob& job) const {
+  if (!IsLogId(job.log_id())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "log_id '", job.log_id().substr(0, 80), "' is no name of a log"));
+  }
+  if (job.job_id() < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("job_id is ", job.job_id(), "; at least 1 is needed"));
+  }
+  if (job.log_id() == own_log_id_) return OwnJob{job.job_id()};
+  return job;
+}
+
+absl::StatusOr<CheckedEntry> ImportChecker::Check(const v1::LogEntry& entry) {
+  switch (entry.entry_case()) {
+    case v1::LogEntry::kLog:
+      if (!IsLogId(entry.log().log_id())) {
+        return absl::InvalidArgumentError("log_id is no name of a log");
+      }
+      return NothingToKeep{};
+    case v1::LogEntry::kEnd:
+      return NothingToKeep{};
+    case v1::LogEntry::kWorkload: {
+      ASSIGN_OR_RETURN(
+          const WorkloadInfo* workload,
+          Describe(entry.workload().key(), entry.workload().text()));
+      return *workload;
+    }
+    case v1::LogEntry::kJob:
+      return CheckJob(entry.job());
+    case v1::LogEntry::kRecord:
+      return CheckRecord(entry.record());
+    case v1::LogEntry::kPublication:
+      return CheckPublication(entry.publication());
+    case v1::LogEntry::ENTRY_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError("the entry is empty");
+}
+
+}  // namespace regatta

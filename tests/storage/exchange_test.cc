@@ -1,0 +1,301 @@
+// What another log says goes in and comes out again, apart from our own.
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/random.h"
+#include "storage/log_line.h"
+#include "tests/storage/records.h"
+#include "tests/support/process.h"
+
+namespace regatta::testing {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr auto kAdded = v1::ImportVerdict::STATUS_ADDED;
+constexpr auto kKnown = v1::ImportVerdict::STATUS_KNOWN;
+constexpr auto kRefused = v1::ImportVerdict::STATUS_REFUSED;
+
+v1::TrialResult Trial(int64_t job, int64_t ordinal,
+                      const WorkloadInfo& workload, const std::string& schedule,
+                      int64_t time_ns) {
+  v1::TrialResult result =
+      OkResult(absl::StrCat(job, "/0/", ordinal), workload, schedule, time_ns);
+  result.mutable_spec()->set_job_id(job);
+  result.mutable_spec()->set_ordinal(ordinal);
+  return result;
+}
+
+// Reads the texts that Matmul makes.
+absl::StatusOr<WorkloadInfo> Describe(const std::string& text) {
+  int m = 0, n = 0, k = 0;
+  if (sscanf(text.c_str(), "matmul(m=%d,n=%d,k=%d)", &m, &n, &k) != 3) {
+    return absl::InvalidArgumentError("no matmul");
+  }
+  return Matmul(m, n, k);
+}
+
+std::vector<v1::LogEntry> ExportOf(TuningLog& log) {
+  std::vector<v1::LogEntry> entries;
+  EXPECT_OK(log.exchange().Export([&](const v1::LogEntry& entry) {
+    entries.push_back(entry);
+    return true;
+  }));
+  return entries;
+}
+
+std::vector<v1::ImportVerdict> ImportInto(
+    TuningLog& log, const std::vector<v1::LogEntry>& entries,
+    const std::string& name = "lab-b") {
+  std::vector<const v1::LogEntry*> pointers;
+  for (const auto& entry : entries) pointers.push_back(&entry);
+  auto verdicts =
+      log.exchange().Import(pointers, {.name = name, .describe = Describe});
+  EXPECT_OK(verdicts);
+  return verdicts.ok() ? *verdicts : std::vector<v1::ImportVerdict>();
+}
+
+std::map<int, int> Tally(const std::vector<v1::ImportVerdict>& verdicts) {
+  std::map<int, int> tally;
+  for (const auto& verdict : verdicts) ++tally[verdict.status()];
+  return tally;
+}
+
+// The lines of an export but for the fields that an import changes.
+std::vector<std::string> Comparable(std::vector<v1::LogEntry> entries) {
+  std::vector<std::string> lines;
+  for (v1::LogEntry& entry : entries) {
+    if (entry.has_log()) entry.mutable_log()->clear_log_id();
+    if (entry.has_record()) {
+      entry.mutable_record()->mutable_result()->clear_provenance();
+    }
+    lines.push_back(PrintLogLine(entry));
+  }
+  return lines;
+}
+
+class Exchange : public ::testing::Test {
+ protected:
+  std::unique_ptr<TuningLog> Open(const std::string& name) {
+    auto log = OpenTuningLog(dir_.path() + "/" + name);
+    EXPECT_OK(log);
+    return *std::move(log);
+  }
+
+  // A log with jobs, failures, verdicts and wrong results in random order.
+  std::unique_ptr<TuningLog> Planted(const std::string& name, uint64_t seed) {
+    auto log = Open(name);
+    Random random(seed);
+    std::vector<WorkloadInfo> workloads;
+    for (int i = 1; i <= 4; ++i) {
+      workloads.push_back(Matmul(8 * i, 8, 8));
+      EXPECT_OK(log->PutWorkload(workloads.back()));
+    }
+    for (int64_t job = 1; job <= 3; ++job) {
+      v1::SubmitJobRequest request;
+      request.set_name(absl::StrCat("job ", job));
+      request.add_tasks()->set_workload("matmul(m=8,n=8,k=8)");
+      EXPECT_EQ(*log->CreateJob(request, 100 + job), job);
+      EXPECT_OK(log->ReserveOrdinals(job, 0, 64));
+      for (int64_t ordinal = 0; ordinal < 64; ++ordinal) {
+        const WorkloadInfo& workload = workloads[random.Below(4)];
+        v1::TrialResult result =
+            Trial(job, ordinal, workload,
+                  absl::StrCat("tile{mi=", random.Below(12), "}"),
+                  1000 + static_cast<int64_t>(random.Below(500)));
+        if (random.Below(3) == 0) {
+          result =
+              Failed(result, static_cast<v1::Outcome>(2 + random.Below(13)));
+        }
+        if (random.Below(8) == 0) {
+          result.mutable_spec()->set_kind(v1::TRIAL_KIND_DEFAULT);
+        }
+        const int64_t at = 1000 * job + ordinal;
+        EXPECT_OK(log->Append({result}, at));
+        if (random.Below(4) == 0) {
+          // Refused for some: failed or disproved.
+          Publication verdict = Verdict(result, 900);
+          verdict.low_ns = 890;
+          verdict.high_ns = 910;
+          verdict.speedup = 1.1;
+          verdict.job_id = job;
+          (void)log->Publish(verdict, at);
+        }
+      }
+    }
+    return log;
+  }
+
+  TempDir dir_;
+};
+
+std::set<std::string> BestsOf(const TuningLog& log, bool imported) {
+  std::set<std::string> bests;
+  for (int i = 1; i <= 4; ++i) {
+    BestKey key = KeyFor(Matmul(8 * i, 8, 8));
+    key.imported = imported;
+    auto best = *log.Best(key);
+    if (!best) continue;
+    std::string id = best->record.result.spec().trial_id();
+    if (const auto colon = id.find(':'); colon != std::string::npos) {
+      id = id.substr(colon + 1);
+    }
+    bests.insert(absl::StrCat(
+        best->key.workload_key, " ", id, " ", best->confirmed, " ",
+        best->time_ns, " ", best->low_ns, " ", best->samples, " ",
+        best->default_ns, " ", best->speedup, " ", best->since_unix_ms));
+  }
+  return bests;
+}
+
+TEST_F(Exchange, AFreshLogThatImportsAnExportExportsTheSame) {
+  const int cases = static_cast<int>(std::max(1.0, 3 * TestScale()));
+  for (int seed = 0; seed < cases; ++seed) {
+    const auto source = Planted(absl::StrCat("a", seed), seed);
+    const auto copy = Open(absl::StrCat("b", seed));
+    const auto exported = ExportOf(*source);
+    EXPECT_EQ(exported.front().log().records(), 3 * 64);
+    EXPECT_EQ(exported.back().end().entries(),
+              static_cast<int64_t>(exported.size()) - 1);
+    EXPECT_EQ(Comparable(ExportOf(*source)), Comparable(exported));
+
+    const auto first = Tally(ImportInto(*copy, exported));
+    EXPECT_EQ(first.count(kRefused), 0u);
+    EXPECT_EQ(first.at(kKnown), 2);  // head and end
+    EXPECT_EQ(Comparable(ExportOf(*copy)), Comparable(exported));
+    EXPECT_EQ(BestsOf(*copy, true), BestsOf(*source, false));
+    EXPECT_GE(BestsOf(*copy, true).size(), 3u);
+    EXPECT_TRUE(BestsOf(*copy, false).empty());
+
+    // Again, and back again: nothing new.
+    const auto again = Tally(ImportInto(*copy, exported));
+    EXPECT_EQ(again.at(kKnown), static_cast<int>(exported.size()));
+    EXPECT_EQ(Tally(ImportInto(*source, exported)).at(kKnown),
+              static_cast<int>(exported.size()));
+    EXPECT_EQ(Tally(ImportInto(*source, ExportOf(*copy))).at(kKnown),
+              static_cast<int>(exported.size()));
+    EXPECT_EQ(*copy->RebuildBest(), 0);
+    EXPECT_EQ(*source->RebuildBest(), 0);
+    EXPECT_EQ(*copy->upkeep().Check(
+                  [](const LogFinding& found) {
+                    ADD_FAILURE() << found.where << ": " << found.what;
+                  },
+                  nullptr),
+              3 * 64);
+  }
+}
+
+TEST_F(Exchange, EvidenceOfAnotherLogChangesNothingOfOurOwn) {
+  const auto theirs = Planted("theirs", 5);
+  const auto ours = Planted("ours", 6);
+  const auto before = BestsOf(*ours, false);
+  const auto records_before = AllRecords(*ours, Matmul(8, 8, 8)).size();
+  const auto tally = Tally(ImportInto(*ours, ExportOf(*theirs)));
+  // The same trial ids, yet other trials.
+  EXPECT_EQ(tally.count(kRefused), 0u);
+  EXPECT_GE(tally.at(kAdded), 3 * 64);
+  EXPECT_EQ(BestsOf(*ours, false), before);
+  EXPECT_EQ(BestsOf(*ours, true), BestsOf(*theirs, false));
+  // They are records only for who asks for them.
+  EXPECT_EQ(AllRecords(*ours, Matmul(8, 8, 8)).size(), records_before);
+  RecordFilter filter{.workload_key = Matmul(8, 8, 8).key, .imported = true};
+  size_t all = 0;
+  ASSERT_OK(ours->ForEachRecord(filter, [&](const StoredRecord& record) {
+    ++all;
+    if (absl::StrContains(record.result.spec().trial_id(), ":")) {
+      EXPECT_EQ(record.result.provenance(), "import:lab-b");
+    } else {
+      EXPECT_EQ(record.result.provenance(), "agent");
+    }
+    return true;
+  }));
+  EXPECT_GT(all, records_before);
+  // A snapshot and what is told of classes are ours alone.
+  ASSERT_OK(ours->ForEachBest([](const WorkloadInfo&, const BestKnown& best) {
+    EXPECT_FALSE(best.key.imported);
+    return true;
+  }));
+  EXPECT_EQ(*ours->upkeep().Check(
+                [](const LogFinding& found) {
+                  ADD_FAILURE() << found.where << ": " << found.what;
+                },
+                nullptr),
+            6 * 64);
+}
+
+TEST_F(Exchange, WhatMakesNoSenseIsRefusedAndTheRestIsTaken) {
+  const auto log = Open("log");
+  v1::LogEntry good;
+  *good.mutable_record()->mutable_result() =
+      Trial(1, 5, Matmul(8, 8, 8), "tile{mi=8}", 1000);
+  v1::TrialSpec& spec =
+      *good.mutable_record()->mutable_result()->mutable_spec();
+  spec.set_trial_id("feed:1/0/5");
+  const auto bent = [&](const std::function<void(v1::TrialResult&)>& bend) {
+    v1::LogEntry entry = good;
+    bend(*entry.mutable_record()->mutable_result());
+    return entry;
+  };
+  const std::vector<std::pair<v1::LogEntry, std::string>> cases = {
+      {bent([](auto& r) { r.mutable_spec()->set_trial_id("1/0/5"); }),
+       "not of the form LOGID:JOB/TASK/ORDINAL"},
+      {bent([](auto& r) { r.mutable_spec()->set_trial_id("a b:1/0/5"); }),
+       "not of the form"},
+      {bent([](auto& r) { r.mutable_spec()->set_trial_id("feed:1/0/6"); }),
+       "its job, task and ordinal say 1/0/5"},
+      {bent([&](auto& r) {
+         r.mutable_spec()->set_trial_id(log->LogId() + ":1/0/5");
+       }),
+       "of this very log, which does not have it"},
+      {bent([](auto& r) { r.mutable_spec()->set_workload_key("poison"); }),
+       "'poison' is not that of the workload's text"},
+      {bent([](auto& r) { r.mutable_spec()->set_workload("rm -rf"); }),
+       "cannot be read: no matmul"},
+      {bent([](auto& r) { r.set_outcome(v1::OUTCOME_UNSPECIFIED); }),
+       "no known outcome"},
+      {bent([](auto& r) { r.set_time_ns(-1); }), "negative time"},
+      {bent([](auto& r) { r.mutable_spec()->clear_policy(); }), "0 threads"},
+      {v1::LogEntry(), "the entry is empty"},
+  };
+  std::vector<v1::LogEntry> entries;
+  for (const auto& [entry, reason] : cases) entries.push_back(entry);
+  entries.push_back(good);
+  const auto verdicts = ImportInto(*log, entries);
+  ASSERT_EQ(verdicts.size(), cases.size() + 1);
+  for (size_t i = 0; i < cases.size(); ++i) {
+    EXPECT_EQ(verdicts[i].status(), kRefused) << cases[i].second;
+    EXPECT_THAT(verdicts[i].reason(), HasSubstr(cases[i].second));
+  }
+  EXPECT_EQ(verdicts.back().status(), kAdded);
+  EXPECT_EQ(*log->CountRecords(), 1);
+
+  v1::LogEntry verdict;
+  v1::LoggedPublication& publication = *verdict.mutable_publication();
+  publication.set_trial_id("feed:1/0/6");
+  publication.set_workload_key(Matmul(8, 8, 8).key);
+  publication.set_device_class("zen4-2c");
+  publication.mutable_policy()->set_threads(1);
+  publication.mutable_policy()->set_cache(v1::CACHE_STATE_WARM);
+  publication.set_time_ns(900);
+  EXPECT_THAT(ImportInto(*log, {verdict})[0].reason(),
+              HasSubstr("no such trial"));
+  publication.set_trial_id("feed:1/0/5");
+  publication.set_speedup(-1);
+  EXPECT_THAT(ImportInto(*log, {verdict})[0].reason(), HasSubstr("speedup"));
+  publication.set_speedup(1.5);
+  EXPECT_EQ(ImportInto(*log, {verdict})[0].status(), kAdded);
+  EXPECT_EQ(ImportInto(*log, {verdict})[0].status(), kKnown);
+  std::vector<const v1::LogEntry*> none;
+  EXPECT_STATUS(log->exchange().Import(none, {"", Describe}), kInvalidArgument,
+                "name of an import");
+}
+
+}  // namespace
+}  // namespace regatta::testing

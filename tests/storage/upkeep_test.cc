@@ -1,0 +1,189 @@
+// Checks, copies and files that go away under an open log.
+#include <sqlite3.h>
+
+#include <atomic>
+#include <filesystem>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "tests/storage/records.h"
+#include "tests/support/process.h"
+
+namespace regatta::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class Upkeep : public ::testing::Test {
+ protected:
+  Upkeep() : path_(dir_.path() + "/log") {
+    log_ = *OpenTuningLog(path_);
+    EXPECT_OK(log_->PutWorkload(workload_));
+    EXPECT_OK(log_->CreateJob({}, 1));
+    EXPECT_OK(log_->ReserveOrdinals(1, 0, 100));
+    for (int i = 0; i < 20; ++i) EXPECT_OK(log_->Append({Trial(i)}, i));
+    EXPECT_OK(log_->Publish(Verdict(Trial(3), 900), 50));
+  }
+
+  v1::TrialResult Trial(int ordinal) {
+    auto result =
+        OkResult(absl::StrCat("1/0/", ordinal), workload_,
+                 absl::StrCat("tile{mi=", ordinal, "}"), 1000 + ordinal);
+    result.mutable_spec()->set_ordinal(ordinal);
+    return result;
+  }
+
+  static std::vector<std::string> Findings(const TuningLog& log) {
+    std::vector<std::string> findings;
+    EXPECT_OK(log.upkeep().Check(
+        [&](const LogFinding& found) {
+          findings.push_back(absl::StrCat(found.where, ": ", found.what));
+        },
+        nullptr));
+    return findings;
+  }
+
+  // Changes the closed file behind the log's back and checks it.
+  std::vector<std::string> FindingsAfter(const std::string& sql) {
+    log_.reset();
+    sqlite3* db = nullptr;
+    EXPECT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
+    char* error = nullptr;
+    sqlite3_exec(db, sql.c_str(), nullptr, nullptr, &error);
+    EXPECT_EQ(error, nullptr) << error;
+    sqlite3_close(db);
+    OpenOptions options;
+    options.read_only = true;
+    log_ = *OpenTuningLog(path_, options);
+    return Findings(*log_);
+  }
+
+  TempDir dir_;
+  std::string path_;
+  const WorkloadInfo workload_ = Matmul(8, 8, 8);
+  std::unique_ptr<TuningLog> log_;
+};
+
+TEST_F(Upkeep, AWholeLogHasNoFindings) {
+  EXPECT_THAT(Findings(*log_), IsEmpty());
+}
+
+TEST_F(Upkeep, ProgressCanStopACheck) {
+  EXPECT_STATUS(log_->upkeep().Check(
+                    [](const LogFinding&) {},
+                    [](const std::string&, int64_t, int64_t) { return false; }),
+                kCancelled, "stopped");
+}
+
+#define EXPECT_FINDING(sql, text) \
+  EXPECT_THAT(FindingsAfter(sql), Contains(HasSubstr(text)))
+
+TEST_F(Upkeep, FindsABestKnownRowThatIsNotWhatTheRecordsSay) {
+  EXPECT_FINDING(
+      "UPDATE best_known SET record_id = 7, publication_id = NULL",
+      "best-known of matmul-8-8-8 on zen4-2c, 1 thread(s): what is stored is "
+      "not what the records say");
+  log_.reset();
+  log_ = *OpenTuningLog(path_);
+  EXPECT_EQ(*log_->RebuildBest(), 1);
+  EXPECT_EQ(*log_->RebuildBest(), 0);
+  EXPECT_THAT(Findings(*log_), IsEmpty());
+}
+TEST_F(Upkeep, FindsAMissingBestKnownRow) {
+  EXPECT_FINDING("DELETE FROM best_known", "not what the records say");
+}
+TEST_F(Upkeep, FindsARecordWithColumnsThatAreNotItsOwn) {
+  EXPECT_FINDING("UPDATE record SET time_ns = 1 WHERE id = 5",
+                 "record 5 (trial 1/0/4): its column time_ns is 1, its bytes "
+                 "say 1004");
+}
+TEST_F(Upkeep, FindsARecordThatCannotBeRead) {
+  EXPECT_FINDING("UPDATE record SET body = x'ff' WHERE id = 5",
+                 "record 5 (trial 1/0/4): the record of trial 1/0/4 cannot be "
+                 "read");
+}
+TEST_F(Upkeep, FindsARecordUnderAnotherKey) {
+  EXPECT_FINDING("UPDATE cell SET device_class = 'zen9-1c'",
+                 "it stands under another key than its own");
+}
+TEST_F(Upkeep, FindsOrdinalsThatWouldBeHandedOutAgain) {
+  EXPECT_FINDING("UPDATE ordinal SET next = 19",
+                 "job 1, task 0: ordinal 19 would be handed out next, but a "
+                 "record has ordinal 19");
+}
+TEST_F(Upkeep, FindsAMissingJob) {
+  EXPECT_FINDING("DELETE FROM job", "its job 1 is missing");
+}
+TEST_F(Upkeep, FindsAPublicationWithoutItsRecord) {
+  EXPECT_FINDING("UPDATE publication SET record_id = 999",
+                 "publication 1: its record or workload is missing");
+}
+TEST_F(Upkeep, FindsABentContext) {
+  EXPECT_FINDING("UPDATE context SET digest = x'00' WHERE id = 1",
+                 "context 1: its bytes do not have its digest");
+}
+
+TEST_F(Upkeep, ACopyIsWholeWhileRecordsArrive) {
+  std::atomic<bool> done = false;
+  std::thread writer([&] {
+    for (int i = 20; i < 100 && !done; ++i) {
+      EXPECT_OK(log_->Append({Trial(i)}, i));
+    }
+  });
+  for (int i = 0; i < 5; ++i) {
+    const std::string copy = absl::StrCat(dir_.path(), "/copy", i);
+    ASSERT_OK(log_->upkeep().Backup(copy, nullptr));
+    const auto opened = OpenTuningLog(copy);
+    ASSERT_OK(opened);
+    EXPECT_EQ((*opened)->LogId(), log_->LogId());
+    EXPECT_GE(*(*opened)->CountRecords(), 20);
+    EXPECT_THAT(Findings(**opened), IsEmpty());
+  }
+  done = true;
+  writer.join();
+  EXPECT_FALSE(log_->upkeep().Backup(dir_.path() + "/copy0", nullptr).ok())
+      << "it exists";
+}
+
+TEST_F(Upkeep, NothingIsAcknowledgedIntoAFileThatIsGone) {
+  fs::rename(path_, path_ + ".away");
+  EXPECT_STATUS(log_->Append({Trial(20)}, 1), kFailedPrecondition,
+                "deleted or moved away");
+  EXPECT_STATUS(log_->ReserveOrdinals(1, 0, 1), kFailedPrecondition, path_);
+  // What it holds can still be read, and saved.
+  EXPECT_EQ(AllRecords(*log_, workload_).size(), 20u);
+  const std::string copy = dir_.path() + "/saved";
+  ASSERT_OK(log_->upkeep().Backup(copy, nullptr));
+  EXPECT_EQ(*(*OpenTuningLog(copy))->CountRecords(), 20);
+
+  WriteFile(path_, "another");
+  EXPECT_STATUS(log_->Append({Trial(20)}, 1), kFailedPrecondition,
+                "another file was put in the place");
+  // The very file comes back, and with it everything.
+  fs::rename(path_ + ".away", path_);
+  ASSERT_OK(log_->Append({Trial(20)}, 1));
+  log_.reset();
+  log_ = *OpenTuningLog(path_);
+  EXPECT_EQ(AllRecords(*log_, workload_).size(), 21u);
+}
+
+TEST_F(Upkeep, AWriteAheadLogThatIsGoneIsNoticedToo) {
+  ASSERT_OK(log_->Append({Trial(20)}, 1));
+  fs::rename(path_ + "-wal", path_ + "-wal.away");
+  EXPECT_STATUS(log_->Append({Trial(21)}, 1), kFailedPrecondition,
+                path_ + "-wal: the file in use was deleted");
+  fs::rename(path_ + "-wal.away", path_ + "-wal");
+  EXPECT_OK(log_->Append({Trial(22)}, 1));
+}
+
+TEST_F(Upkeep, ASecondOpenerHearsTheHoldersAddress) {
+  log_->NameHolder("regatta-server at 127.0.0.1:4567");
+  EXPECT_STATUS(OpenTuningLog(path_), kFailedPrecondition,
+                "(regatta-server at 127.0.0.1:4567)");
+}
+
+}  // namespace
+}  // namespace regatta::testing
