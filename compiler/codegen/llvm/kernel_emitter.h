@@ -133,23 +133,25 @@ class KernelEmitter {
   llvm::Value* LaneCondition(const FormGuard& guard);
   Val Load(const loop::Value& load);
   Val LoadAt(const LoadKey& key, double pad);
-  Val LoadRegister(int buffer, const Form& form);
-  llvm::Value* LoadColumn(int buffer, const Form& form);
   llvm::Value* LoadScalar(const LoadKey& key, llvm::Value* address, double pad);
   llvm::Value* LoadVector(const LoadKey& key, llvm::Value* address, double pad);
   llvm::Value* LoadStrided(const LoadKey& key, llvm::Value* address,
                            llvm::Value* mask, llvm::Value* pad);
   llvm::Value* PadAddress(DType dtype, double pad);
   void StoreTo(int buffer, const Form& form, Val value);
-  void StoreRegister(int buffer, const Form& form, Val value);
   void StoreMemory(int buffer, const Form& form, Val value);
   void Forget(int buffer, const Form& form);
+  llvm::Constant* ActiveLanes() const;
+  llvm::Constant* LaneSteps(llvm::Type* integer, int64_t step) const;
+
+  // kernel_registers.cc: register buffers
+  Val LoadRegister(int buffer, const Form& form);
+  llvm::Value* LoadColumn(int buffer, const Form& form);
+  void StoreRegister(int buffer, const Form& form, Val value);
   SlotPlace SlotOf(int buffer, int64_t first) const;
   llvm::Value* ReadSlot(const SlotPlace& place, int count, int width);
   void WriteSlot(const SlotPlace& place, int count, int width,
                  llvm::Value* value);
-  llvm::Constant* ActiveLanes() const;
-  llvm::Constant* LaneSteps(llvm::Type* integer, int64_t step) const;
 
   // kernel_values.cc: arithmetic
   Val Emit(const loop::Value& value);
