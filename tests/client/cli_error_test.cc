@@ -104,7 +104,14 @@ TEST(CliErrors, EachHasItsCodeAndAMessageAndPrintsNothingElse) {
        1,
        "/proc/regatta"},
       {{"up", "--listen", "127.0.0.1:65535", "--dir", "/tmp"}, 2, "65535"},
-      {{"log", "import", "/nonexistent"}, 2, "log"},
+      {{"log", "import", "/nonexistent"}, 1, "/nonexistent"},
+      {{"log", "import"}, 2, "file is required"},
+      {{"log"}, 2, "export, import"},
+      {{"log", "check", "--server", "127.0.0.1:1"}, 1, "--log FILE"},
+      {{"log", "check", "--log", "/nonexistent/x"}, 1, "/nonexistent"},
+      {{"log", "check", "--log", "x", "--server", "h:1"}, 2, "--log"},
+      {{"log", "export", "x", "--format", "xml"}, 2, "--format"},
+      {{"log", "export", "x", "--workload", "w"}, 2, "--format t4"},
   };
   for (const Case& c : cases) {
     const std::string line = absl::StrJoin(c.arguments, " ").substr(0, 200);

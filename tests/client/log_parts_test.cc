@@ -152,27 +152,30 @@ TEST(T4Writer, WritesConfigurationsTimesAndWhatWasInvalid) {
   EXPECT_EQ(document["metadata"]["log_id"], "feed");
   ASSERT_EQ(document["results"].size(), 9u);
   const auto& good = document["results"][0];
-  EXPECT_EQ(good["configuration"],
-            nlohmann::json::parse(
-                R"({"workload":"softmax(rows=2,cols=3)","threads":2,
-                    "device_class":"zen4-2c","cache":"warm",
-                    "sketch":"pack:2+tile+tile","pack:2.b":"on","tile.mi":8,
-                    "tile.ni":"x4","tile#2.mi":1
-})"));
+  const nlohmann::json configuration = {{"workload", "softmax(rows=2,cols=3)"},
+                                        {"device_class", "zen4-2c"},
+                                        {"threads", 2},
+                                        {"cache", "warm"},
+                                        {"sketch", "pack:2+tile+tile"},
+                                        {"pack:2.b", "on"},
+                                        {"tile.mi", 8},
+                                        {"tile.ni", "x4"},
+                                        {"tile#2.mi", 1}};
+  EXPECT_EQ(good["configuration"], configuration);
   EXPECT_EQ(good["timestamp"], "2023-11-14T22:13:20.123Z");
-EXPECT_EQ(good["measurements"][0]["value"], 1.5);
-EXPECT_EQ(good["times"]["runtimes"], nlohmann::json::array({1.5}));
-EXPECT_EQ(good["times"]["compilation"], 2.0);
-EXPECT_EQ(good["correctness"], 1);
-for (size_t i = 0; i < words.size(); ++i) {
-  const auto& bad = document["results"][i + 1];
-  EXPECT_EQ(bad["invalidity"], words[i].second);
-  EXPECT_EQ(bad["correctness"], 0);
-  EXPECT_TRUE(bad["measurements"][0]["value"].is_string());
-}
-T4Writer empty;
-EXPECT_EQ(nlohmann::json::parse(empty.Begin("x") + empty.End())["results"],
-          nlohmann::json::array());
+  EXPECT_EQ(good["measurements"][0]["value"], 1.5);
+  EXPECT_EQ(good["times"]["runtimes"], nlohmann::json::array({1.5}));
+  EXPECT_EQ(good["times"]["compilation"], 2.0);
+  EXPECT_EQ(good["correctness"], 1);
+  for (size_t i = 0; i < words.size(); ++i) {
+    const auto& bad = document["results"][i + 1];
+    EXPECT_EQ(bad["invalidity"], words[i].second);
+    EXPECT_EQ(bad["correctness"], 0);
+    EXPECT_TRUE(bad["measurements"][0]["value"].is_string());
+  }
+  T4Writer empty;
+  EXPECT_EQ(nlohmann::json::parse(empty.Begin("x") + empty.End())["results"],
+            nlohmann::json::array());
 }
 
 }  // namespace
