@@ -288,7 +288,7 @@ TEST_F(Service, RefusesWithTheRightCodesAndWords) {
   EXPECT_THAT(status.error_message(), HasSubstr(kClass));
 
   bad = Request(10);
-  bad.set_name(std::string(2 << 20, 'x'));
+  bad.set_name(std::string(11 << 20, 'x'));
   grpc::ClientContext large;
   status = stub_->SubmitJob(&large, bad, &job);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);

@@ -138,13 +138,22 @@ std::string OldLog() {
     EXPECT_OK(db->Execute("PRAGMA journal_mode = WAL; BEGIN"));
     const WorkloadInfo workload = Matmul(16, 8, 8);
     EXPECT_OK(sqlite::PutWorkload(*db, workload));
-    std::vector<sqlite::EncodedRecord> records;
+    // By hand: today's code writes today's layout.
+    EXPECT_OK(db->Execute("INSERT INTO cell VALUES (1, 1, 'zen4-2c', 1, 1)"));
     for (int i = 0; i < 20; ++i) {
-      records.push_back(sqlite::Encode(OkResult(
-          absl::StrCat("0/0/", i), workload, absl::StrCat("s", i), 900 + i)));
+      const sqlite::EncodedRecord record = sqlite::Encode(OkResult(
+          absl::StrCat("0/0/", i), workload, absl::StrCat("s", i), 900 + i));
+      EXPECT_OK(db->Run("INSERT OR IGNORE INTO context VALUES (1, ?, ?)",
+                        sqlite::Blob{record.context_digest},
+                        sqlite::Blob{record.context}));
+      EXPECT_OK(db->Run(
+          "INSERT INTO record VALUES (?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, 3, ?)",
+          i + 1, record.trial_id, record.job_id, record.outcome, record.kind,
+          record.abandoned, record.time_ns, record.schedule_hash,
+          sqlite::Blob{*record.binary_hash}, sqlite::Blob{record.body}));
     }
-    EXPECT_OK(sqlite::AppendRecords(*db, records, 3));
-    EXPECT_OK(db->Execute("COMMIT"));
+    EXPECT_OK(
+        db->Execute("INSERT INTO best_known VALUES (1, 1, NULL); COMMIT"));
   }
   return ReadFile(path);
 }

@@ -156,8 +156,16 @@ TEST_F(Best, CarriesANearShapeOverWithoutATime) {
   EXPECT_THAT(answer.reason(), HasSubstr(kMatmul));
 }
 
+TEST_F(Best, CarriesNothingOverFromAnotherArchitecture) {
+  Tune(kMatmul);
+  EXPECT_EQ(Ask(Request(kMatmul, kOtherClass)).grade(), "default");
+}
+
 TEST_F(Best, CarriesAnotherClassOverWithoutATime) {
   Tune(kMatmul);
+  context_.target_of_class = [](const std::string& name) {
+    return std::string(kTargetText);
+  };
   const v1::BestAnswer answer = Ask(Request(kMatmul, kOtherClass));
   EXPECT_EQ(answer.grade(), "neighbour_device");
   EXPECT_EQ(answer.differing_field(), "device_class");
