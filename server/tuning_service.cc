@@ -94,7 +94,9 @@ grpc::Status TuningServiceImpl::GetJob(grpc::ServerContext* context,
 grpc::Status TuningServiceImpl::ListJobs(grpc::ServerContext* context,
                                          const v1::ListJobsRequest* request,
                                          v1::ListJobsResponse* response) {
-  for (v1::Job& job : options_.jobs->List()) {
+  auto jobs = options_.jobs->List();
+  if (!jobs.ok()) return ToGrpc(jobs.status());
+  for (v1::Job& job : *jobs) {
     *response->add_jobs() = std::move(job);
   }
   return grpc::Status::OK;
@@ -122,6 +124,12 @@ grpc::Status TuningServiceImpl::CancelJob(grpc::ServerContext* context,
                                           const v1::GetJobRequest* request,
                                           v1::Job* response) {
   return Reply(options_.jobs->Cancel(request->job_id()), response);
+}
+
+grpc::Status TuningServiceImpl::ResumeJob(grpc::ServerContext* context,
+                                          const v1::GetJobRequest* request,
+                                          v1::Job* response) {
+  return Reply(options_.jobs->Resume(request->job_id()), response);
 }
 
 grpc::Status TuningServiceImpl::Best(grpc::ServerContext* context,

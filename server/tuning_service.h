@@ -48,6 +48,9 @@ class TuningServiceImpl final : public v1::TuningService::Service {
   grpc::Status CancelJob(grpc::ServerContext* context,
                          const v1::GetJobRequest* request,
                          v1::Job* response) override;
+  grpc::Status ResumeJob(grpc::ServerContext* context,
+                         const v1::GetJobRequest* request,
+                         v1::Job* response) override;
   grpc::Status Best(grpc::ServerContext* context,
                     const v1::BestRequest* request,
                     v1::BestAnswer* response) override;

@@ -116,10 +116,12 @@ class TuningLog : public BestSource {
     v1::SubmitJobRequest request;
     v1::Job job;  // empty but for job_id until first saved
     std::string checkpoint;
+    // ListJobs only: why the rest cannot be read. "": it can.
+    std::string damage;
   };
-  // NotFound names the id.
+  // NotFound names the id; DataLoss when its bytes are damaged.
   virtual absl::StatusOr<StoredJob> GetJob(int64_t job_id) const = 0;
-  // Newest first.
+  // Newest first. A damaged one is listed with its id alone and the damage.
   virtual absl::StatusOr<std::vector<StoredJob>> ListJobs() const = 0;
 
   // A block of `count` ordinals of a task that were never handed out before;

@@ -49,7 +49,8 @@ absl::StatusOr<v1::BestAnswer> Ask(const Flags& flags,
 
 // Only answers that were timed where they will be used may replace the
 // default; what was measured elsewhere is a suggestion.
-Choice Choose(const v1::BestAnswer& answer, const Space& space) {
+Choice Choose(const v1::BestAnswer& answer, const Space& space,
+              const std::string& own_compiler) {
   const std::string fallback = space.Print(space.Default());
   if (answer.grade() == "default") {
     return {fallback, "default", answer.reason()};
@@ -69,6 +70,13 @@ Choice Choose(const v1::BestAnswer& answer, const Space& space) {
   if (auto refusal = space.Refusal(*schedule)) {
     return {fallback, "default",
             absl::StrCat("the log's answer is refused here (", *refusal, ")")};
+  }
+  // The server judged by its compiler, which need not be the one that builds.
+  if (answer.grade() == "exact" && !answer.compiler_version().empty() &&
+      answer.compiler_version() != own_compiler) {
+    return {answer.schedule().text(), "compatible",
+            absl::StrCat("measured with compiler ", answer.compiler_version(),
+                         ", this program builds with ", own_compiler)};
   }
   return {answer.schedule().text(), answer.grade(), answer.reason()};
 }
@@ -160,7 +168,7 @@ absl::Status CompileTo(const Flags& flags) {
   ASSIGN_OR_RETURN(target, CompleteTarget(target));
   ASSIGN_OR_RETURN(Space space,
                    CreateSpace(workload, target, flags.policy.threads));
-  const Choice choice = Choose(*answer, space);
+  const Choice choice = Choose(*answer, space, CompilerVersion(target));
   ASSIGN_OR_RETURN(Module module, Compile(space, choice.schedule, name));
   RETURN_IF_ERROR(WriteFiles(flags, module, choice));
   if (flags.json) {

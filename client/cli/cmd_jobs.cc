@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <iostream>
 #include <limits>
 
@@ -56,7 +58,11 @@ int ListAll(ServerClient& client, const JobsFlags& flags) {
            task.workload(), task.device_class(), job.name()});
     }
   }
-  std::cout << FormatTable(rows);
+  if (isatty(STDOUT_FILENO) == 1) {
+    constexpr size_t kWorkload = 4;
+    FitColumn(&rows, kWorkload, SizeOfTerminal(STDOUT_FILENO).columns);
+  }
+  std::cout << FormatTable(std::move(rows));
   return kExitDone;
 }
 
@@ -94,13 +100,29 @@ int RunJobs(const JobsFlags& flags) {
   return ListAll(**client, flags);
 }
 
-struct CancelFlags {
+// Of `cancel` and `resume`.
+struct OneJobFlags {
   ServerFlags server;
   int64_t job_id = 0;
   bool json = false;
 };
 
-int RunCancel(const CancelFlags& flags) {
+int RunResume(const OneJobFlags& flags) {
+  auto client = ConnectServer(flags.server.server);
+  if (!client.ok()) return Fail(client.status());
+  auto job = (*client)->ResumeJob(flags.job_id);
+  if (!job.ok()) return Fail(job.status());
+  if (flags.json) {
+    PrintJson(JobDocument(*job));
+  } else {
+    std::cout << "Job " << job->job_id() << " goes on; it is "
+              << JobStateName(job->state()) << ". Watch it with `regatta jobs "
+              << job->job_id() << " --watch`.\n";
+  }
+  return kExitDone;
+}
+
+int RunCancel(const OneJobFlags& flags) {
   auto client = ConnectServer(flags.server.server);
   if (!client.ok()) return Fail(client.status());
   auto job = (*client)->CancelJob(flags.job_id);
@@ -128,15 +150,28 @@ AddedCommand AddJobs(CLI::App& app) {
   return {command, [flags] { return RunJobs(*flags); }};
 }
 
-AddedCommand AddCancel(CLI::App& app) {
-  auto flags = std::make_shared<CancelFlags>();
-  CLI::App* command = app.add_subcommand("cancel", "End a job");
+AddedCommand AddOneJobCommand(CLI::App& app, const char* name, const char* help,
+                              const char* job_help,
+                              int (*run)(const OneJobFlags&)) {
+  auto flags = std::make_shared<OneJobFlags>();
+  CLI::App* command = app.add_subcommand(name, help);
   AddWholeNumber(command, "id", &flags->job_id, int64_t{1}, kLargestId,
-                 "Job to end")
+                 job_help)
       ->required();
   AddServerFlag(command, &flags->server);
   AddJsonFlag(command, &flags->json);
-  return {command, [flags] { return RunCancel(*flags); }};
+  return {command, [flags, run] { return run(*flags); }};
+}
+
+AddedCommand AddCancel(CLI::App& app) {
+  return AddOneJobCommand(app, "cancel", "End a job", "Job to end", RunCancel);
+}
+
+AddedCommand AddResume(CLI::App& app) {
+  return AddOneJobCommand(
+      app, "resume",
+      "Let paused tasks of a job go on, once the cause is mended",
+      "Job to go on with", RunResume);
 }
 
 }  // namespace regatta::cli

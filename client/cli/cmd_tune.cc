@@ -5,11 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/status_macros.h"
 #include "client/cli/commands.h"
 #include "client/cli/documents.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/job_report.h"
+#include "client/cli/jobs_file.h"
 #include "client/cli/progress.h"
 #include "client/cli/server_client.h"
 #include "client/cli/stop_signal.h"
@@ -27,8 +29,11 @@ struct Flags {
   ServerFlags server;
   PolicyFlags policy;
   std::string workload;
+  std::string file;
   int64_t trials = 0;
   double minutes = 0;
+  double until_gain = 0;
+  double weight = 1;
   std::vector<std::string> classes;
   std::string strategy;
   uint64_t seed = 0;
@@ -40,24 +45,40 @@ struct Flags {
   bool json = false;
 };
 
-v1::SubmitJobRequest Request(const Flags& flags, std::string_view workload) {
+absl::StatusOr<v1::SubmitJobRequest> RequestOfFlags(const Flags& flags) {
+  ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(flags.workload));
   v1::SubmitJobRequest request;
   request.set_name(flags.name);
   v1::TaskRequest* task = request.add_tasks();
-  task->set_workload(std::string(workload));
+  task->set_workload(workload.text);
   for (const std::string& c : flags.classes) task->add_device_classes(c);
   *task->mutable_policy() = flags.policy.ToProto();
   task->set_trials(flags.trials);
   task->set_minutes(flags.minutes);
+  task->set_until_gain_percent(flags.until_gain);
   request.set_strategy(flags.strategy);
   request.set_has_seed(flags.seed_option->count() > 0);
   request.set_seed(flags.seed);
   request.set_priority(flags.priority);
   request.set_fresh(flags.fresh);
+  request.set_weight(flags.weight);
+  return request;
+}
+
+absl::StatusOr<v1::SubmitJobRequest> Request(const Flags& flags) {
+  if (flags.file.empty() == flags.workload.empty()) {
+    return absl::InvalidArgumentError(
+        flags.file.empty()
+            ? "a workload is required, or --file with several"
+            : "a workload and --file are both given; the file names its own");
+  }
+  auto request =
+      flags.file.empty() ? RequestOfFlags(flags) : ReadJobsFile(flags.file);
+  RETURN_IF_ERROR(request.status());
   // Sent again after a lost answer, it is the same job.
-  request.set_request_id(absl::StrCat(getpid(), "-", RealClock().Steady().ns,
-                                      "-",
-                                      absl::ToUnixNanos(RealClock().Wall())));
+  request->set_request_id(absl::StrCat(getpid(), "-", RealClock().Steady().ns,
+                                       "-",
+                                       absl::ToUnixNanos(RealClock().Wall())));
   return request;
 }
 
@@ -126,20 +147,32 @@ int Watch(ServerClient& client, const v1::Job& submitted, const Flags& flags) {
   return JobExitCode(last);
 }
 
+// A refusal by the server, with the place in the file that it is about.
+absl::Status Refusal(const Flags& flags, const v1::SubmitJobRequest& request,
+                     const absl::Status& status) {
+  if (flags.file.empty() || absl::IsUnavailable(status) ||
+      absl::IsDeadlineExceeded(status)) {
+    return status;
+  }
+  // The server names the task of several only.
+  return Annotate(status, request.tasks_size() == 1
+                              ? absl::StrCat(flags.file, ": tasks[0]")
+                              : flags.file);
+}
+
 int Run(const Flags& flags) {
-  auto workload = ParseWorkload(flags.workload);
-  if (!workload.ok()) return Fail(workload.status());
+  const auto request = Request(flags);
+  if (!request.ok()) return Fail(request.status());
   auto client = ConnectServer(flags.server.server);
   if (!client.ok()) return Fail(client.status());
   StopRequested();
-  const v1::SubmitJobRequest request = Request(flags, workload->text);
-  auto job = (*client)->SubmitJob(request);
+  auto job = (*client)->SubmitJob(*request);
   if (absl::IsDeadlineExceeded(job.status()) ||
       absl::IsUnavailable(job.status())) {
     // The answer may have been lost on its way: the same id is the same job.
-    job = (*client)->SubmitJob(request);
+    job = (*client)->SubmitJob(*request);
   }
-  if (!job.ok()) return Fail(job.status());
+  if (!job.ok()) return Fail(Refusal(flags, *request, job.status()));
   if (flags.detach) {
     if (flags.json) {
       PrintJson(JobDocument(*job));
@@ -158,7 +191,15 @@ AddedCommand AddTune(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand(
       "tune", "Search for the fastest schedule of a workload on boards");
-  AddWorkloadArgument(command, &flags->workload);
+  CLI::Option* workload =
+      AddWorkloadArgument(command, &flags->workload)->required(false);
+  CLI::Option* file = command
+                          ->add_option("--file", flags->file,
+                                       "JSON document with a job of several "
+                                       "tasks, instead of a workload and the "
+                                       "flags that describe it")
+                          ->check(Utf8Text())
+                          ->excludes(workload);
   CLI::Option* trials = AddWholeNumber(
       command, "--trials", &flags->trials, int64_t{1}, int64_t{1'000'000},
       "New candidates per device class (count). Default: 200, unless "
@@ -166,6 +207,12 @@ AddedCommand AddTune(CLI::App& app) {
   AddNumber(command, "--minutes", &flags->minutes, 0.01, 1e5,
             "Wall time to search for, instead of --trials (minutes)")
       ->excludes(trials);
+  AddNumber(command, "--until-gain", &flags->until_gain, 0.1, 1e5,
+            "End once the best is confirmed to be this much faster than the "
+            "default (per cent); --trials or --minutes bound it still");
+  AddNumber(command, "--weight", &flags->weight, 0.001, 1000,
+            "Share of the boards' time among jobs of one priority")
+      ->default_str("1");
   command
       ->add_option("--device-class", flags->classes,
                    "Class of boards to tune on; may be given several times. "
@@ -196,6 +243,13 @@ AddedCommand AddTune(CLI::App& app) {
       ->default_str("0");
   command->add_flag("--detach", flags->detach,
                     "Submit and return; watch with `regatta jobs`");
+  // What the file says itself.
+  for (CLI::Option* option : command->get_options()) {
+    if (option != file && option->get_name() != "--help" &&
+        option->get_name() != "--detach") {
+      file->excludes(option);
+    }
+  }
   AddServerFlag(command, &flags->server);
   AddJsonFlag(command, &flags->json);
   return {command, [flags] { return Run(*flags); }};

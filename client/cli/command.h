@@ -74,7 +74,8 @@ CLI::Option* AddWholeNumber(CLI::App* command, const std::string& name,
 CLI::Option* AddNumber(CLI::App* command, const std::string& name,
                        double* value, double min, double max,
                        const std::string& help);
-void AddWorkloadArgument(CLI::App* command, std::string* workload);
+// Required.
+CLI::Option* AddWorkloadArgument(CLI::App* command, std::string* workload);
 
 struct PolicyFlags {
   int threads = 1;

@@ -15,6 +15,7 @@ AddedCommand AddDevices(CLI::App& app);
 AddedCommand AddTune(CLI::App& app);
 AddedCommand AddJobs(CLI::App& app);
 AddedCommand AddCancel(CLI::App& app);
+AddedCommand AddResume(CLI::App& app);
 AddedCommand AddBest(CLI::App& app);
 AddedCommand AddRecords(CLI::App& app);
 AddedCommand AddCompile(CLI::App& app);

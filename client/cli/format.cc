@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cli/progress.h"
 
 namespace regatta::cli {
 namespace {
@@ -125,6 +126,27 @@ std::string FormatTable(std::vector<std::vector<std::string>> rows) {
     text += line + "\n";
   }
   return text;
+}
+
+void FitColumn(std::vector<std::vector<std::string>>* rows, size_t column,
+               size_t width) {
+  constexpr size_t kLeast = 12;
+  std::vector<size_t> widths;
+  for (const auto& row : *rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  if (column >= widths.size()) return;
+  size_t others = 0;
+  for (size_t i = 0; i < widths.size(); ++i) {
+    if (i != column) others += widths[i] + 2;
+  }
+  const size_t room = width > others + kLeast ? width - others : kLeast;
+  for (auto& row : *rows) {
+    if (column < row.size()) row[column] = FitLine(row[column], room);
+  }
 }
 
 bool StdoutIsTerminal() { return IsTerminal(STDOUT_FILENO); }

@@ -31,6 +31,11 @@ std::string FormatAchieved(const v1::TaskStatus& task, int64_t time_ns);
 // heading. Control characters become blanks.
 std::string FormatTable(std::vector<std::vector<std::string>> rows);
 
+// Cuts the cells of one column so that the table fits in `width` columns, as
+// far as that is possible with 12 left for it.
+void FitColumn(std::vector<std::vector<std::string>>* rows, size_t column,
+               size_t width);
+
 // True when standard output (error) is a terminal, TERM is not "dumb" and
 // NO_COLOR is not set.
 bool StdoutIsTerminal();

@@ -21,6 +21,20 @@ std::string Outcomes(const v1::TaskStatus& task) {
   return parts.empty() ? "none" : absl::StrJoin(parts, ", ");
 }
 
+std::string EndedBy(const v1::TaskStatus& task) {
+  if (task.ended_by() == "trials") {
+    return absl::StrCat("its bound of ", task.budget_trials(), " trials");
+  }
+  if (task.ended_by() == "minutes") {
+    return absl::StrCat("its bound of ", task.budget_minutes(), " minutes");
+  }
+  if (task.ended_by() == "until_gain") {
+    return absl::StrCat("a confirmed gain of ", task.until_gain_percent(),
+                        " % or more");
+  }
+  return "the end of the space: there is nothing left to try";
+}
+
 std::string TaskReport(const v1::TaskStatus& task) {
   std::string text =
       absl::StrCat(task.workload(), " on ", task.device_class(), ", ",
@@ -44,6 +58,8 @@ std::string TaskReport(const v1::TaskStatus& task) {
   line("schedule", task.schedule().empty() ? "none" : task.schedule());
   line("trials", absl::StrCat(task.trials(),
                               " new candidates; records: ", Outcomes(task)));
+  if (!task.ended_by().empty()) line("ended by", EndedBy(task));
+  if (task.device_ns() > 0) line("device", FormatNs(task.device_ns()));
   if (task.reused() > 0) {
     line("log", absl::StrCat(task.reused(), " measured before, not repeated"));
   }

@@ -17,7 +17,8 @@ namespace {
 
 // Between two lines where nothing can be rewritten.
 constexpr absl::Duration kPlainInterval = absl::Seconds(5);
-constexpr int kLinesPerTask = 3;
+// Tasks of a job that are shown each where nothing can be rewritten.
+constexpr int kPlainTasks = 8;
 
 std::string Label(const v1::TaskStatus& task) {
   return absl::StrCat(task.workload(), " on ", task.device_class());
@@ -68,11 +69,50 @@ std::string Bar(const v1::TaskStatus& task) {
                       std::string(kWidth - filled, '.'), "] ");
 }
 
+// One line for the job and one a task: label, bar, trials, best. Where they do
+// not fit, those that go on come first and the rest is counted.
+std::vector<std::string> LinesOfTasks(const v1::Job& job,
+                                      const TerminalSize& size) {
+  std::vector<const v1::TaskStatus*> tasks;
+  size_t widest = 0;
+  for (const v1::TaskStatus& task : job.tasks()) {
+    tasks.push_back(&task);
+    widest = std::max(widest, Label(task).size());
+  }
+  // The last row holds the cursor.
+  const size_t rows = size.rows - 1;
+  const bool all = tasks.size() + 1 <= rows;
+  size_t shown = tasks.size();
+  if (!all) {
+    std::stable_partition(tasks.begin(), tasks.end(),
+                          [](const v1::TaskStatus* task) {
+                            return task->state() == v1::JOB_STATE_RUNNING;
+                          });
+    shown = rows > 2 ? rows - 2 : 0;
+  }
+  // Two fifths of the line; what is measured needs the rest.
+  const size_t width =
+      std::min(widest, std::max<size_t>(12, size.columns * 2 / 5));
+  std::vector<std::string> lines = {JobLine(job)};
+  for (size_t i = 0; i < shown; ++i) {
+    std::string label = FitLine(Label(*tasks[i]), width);
+    label.append(width - std::min(width, label.size()), ' ');
+    const std::string rest = BestAndReason(*tasks[i]);
+    lines.push_back(absl::StrCat("  ", label, "  ", Trials(*tasks[i]),
+                                 rest.empty() ? "" : ", ", rest));
+  }
+  if (!all) {
+    lines.push_back(
+        absl::StrCat("  and ", tasks.size() - shown, " more tasks"));
+  }
+  return lines;
+}
+
 }  // namespace
 
-TerminalSize SizeOfTerminal() {
+TerminalSize SizeOfTerminal(int fd) {
   winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 10 ||
+  if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col < 10 ||
       size.ws_row < 2) {
     return {};
   }
@@ -83,6 +123,38 @@ std::string ProgressLine(const v1::TaskStatus& task) {
   const std::string rest = BestAndReason(task);
   return absl::StrCat(Label(task), "  ", Trials(task), rest.empty() ? "" : ", ",
                       rest);
+}
+
+std::string JobLine(const v1::Job& job) {
+  int going = 0, paused = 0;
+  int64_t trials = 0, budget = 0, left = 0;
+  double rate = 0;
+  bool bounded = true;
+  for (const v1::TaskStatus& task : job.tasks()) {
+    const bool on = task.state() == v1::JOB_STATE_RUNNING ||
+                    task.state() == v1::JOB_STATE_QUEUED;
+    going += on;
+    paused += task.state() == v1::JOB_STATE_PAUSED;
+    trials += task.trials();
+    budget += task.budget_trials();
+    bounded = bounded && task.budget_trials() > 0;
+    if (!on) continue;
+    rate += task.trials_per_s();
+    left += std::max<int64_t>(0, task.budget_trials() - task.trials());
+  }
+  std::string text = absl::StrCat("job ", job.job_id(), ": ", going, " of ",
+                                  job.tasks_size(), " tasks go on");
+  if (paused > 0) absl::StrAppend(&text, ", ", paused, " paused");
+  absl::StrAppend(&text, "; trial ", trials);
+  if (bounded) absl::StrAppend(&text, " of ", budget);
+  if (going == 0) return text;
+  absl::StrAppendFormat(&text, ", %.1f/s", rate);
+  if (bounded && rate > 0) {
+    absl::StrAppend(&text, ", ",
+                    FormatSpan(static_cast<int64_t>(left / rate * 1000)),
+                    " left");
+  }
+  return text;
 }
 
 std::string FitLine(std::string line, size_t width) {
@@ -117,8 +189,11 @@ void ProgressDisplay::UpdatePlain(const v1::Job& job) {
   const SteadyTime now = clock_.Steady();
   if (printed_ && now - last_ < kPlainInterval && !IsEnded(job.state())) return;
   std::string text;
-  for (const v1::TaskStatus& task : job.tasks()) {
-    absl::StrAppend(&text, ProgressLine(task), "\n");
+  if (job.tasks_size() > 1) text = JobLine(job) + "\n";
+  if (job.tasks_size() <= kPlainTasks) {
+    for (const v1::TaskStatus& task : job.tasks()) {
+      absl::StrAppend(&text, ProgressLine(task), "\n");
+    }
   }
   if (text != last_text_) out_ << text << std::flush;
   last_text_ = text;
@@ -128,18 +203,13 @@ void ProgressDisplay::UpdatePlain(const v1::Job& job) {
 
 void ProgressDisplay::UpdateTerminal(const v1::Job& job) {
   const TerminalSize size = SizeOfTerminal();
-  const bool roomy =
-      static_cast<size_t>(job.tasks_size()) * kLinesPerTask < size.rows;
-  std::vector<std::string> lines;
-  for (const v1::TaskStatus& task : job.tasks()) {
-    if (roomy) {
-      lines.push_back(Label(task));
-      lines.push_back(absl::StrCat("  ", Bar(task), Trials(task)));
-      lines.push_back(absl::StrCat("  ", BestAndReason(task)));
-    } else if (lines.size() + 1 < size.rows) {
-      lines.push_back(absl::StrCat(Bar(task), ProgressLine(task)));
-    }
-  }
+  std::vector<std::string> lines =
+      job.tasks_size() == 1
+          ? std::vector<std::string>{Label(job.tasks(0)),
+                                     "  " + Bar(job.tasks(0)) +
+                                         Trials(job.tasks(0)),
+                                     "  " + BestAndReason(job.tasks(0))}
+          : LinesOfTasks(job, size);
   std::string text = Erase();
   for (std::string& line : lines) {
     absl::StrAppend(&text, FitLine(std::move(line), size.columns - 1), "\n");

@@ -1,6 +1,7 @@
-// Live progress of a job: a few lines that rewrite themselves on a terminal, a
-// line now and then elsewhere. Written to standard error, so that standard
-// output holds results only.
+// Live progress of a job: a few lines that rewrite themselves on a terminal
+// (for several tasks one for the job and one each), a line now and then
+// elsewhere. Written to standard error, so that standard output holds results
+// only.
 #ifndef REGATTA_CLIENT_CLI_PROGRESS_H_
 #define REGATTA_CLIENT_CLI_PROGRESS_H_
 
@@ -18,12 +19,16 @@ namespace regatta::cli {
 // 98.1 GFLOP/s (83 % of the measured peak)".
 std::string ProgressLine(const v1::TaskStatus& task);
 
-// Of standard error; 80 by 24 where it is no terminal.
+// "job 3: 2 of 3 tasks go on, 1 paused; trial 120 of 400,
+// 11.3/s, 25 s left".
+std::string JobLine(const v1::Job& job);
+
+// Of standard error (or another descriptor); 80 by 24 where it is no terminal.
 struct TerminalSize {
   size_t columns = 80;
   size_t rows = 24;
 };
-TerminalSize SizeOfTerminal();
+TerminalSize SizeOfTerminal(int fd = 2);
 
 // `line` in at most `width` columns, "..." at its end where it was cut; never
 // within a UTF-8 character.

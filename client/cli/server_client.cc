@@ -102,6 +102,12 @@ absl::StatusOr<v1::Job> ServerClient::CancelJob(int64_t job_id) {
   return impl_->Call(&v1::TuningService::Stub::CancelJob, request);
 }
 
+absl::StatusOr<v1::Job> ServerClient::ResumeJob(int64_t job_id) {
+  v1::GetJobRequest request;
+  request.set_job_id(job_id);
+  return impl_->Call(&v1::TuningService::Stub::ResumeJob, request);
+}
+
 absl::StatusOr<v1::BestAnswer> ServerClient::Best(
     const v1::BestRequest& request) {
   return impl_->Call(&v1::TuningService::Stub::Best, request);

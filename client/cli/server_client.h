@@ -26,6 +26,7 @@ class ServerClient {
   absl::StatusOr<v1::Job> GetJob(int64_t job_id);
   absl::StatusOr<v1::ListJobsResponse> ListJobs();
   absl::StatusOr<v1::Job> CancelJob(int64_t job_id);
+  absl::StatusOr<v1::Job> ResumeJob(int64_t job_id);
   absl::StatusOr<v1::BestAnswer> Best(const v1::BestRequest& request);
   absl::StatusOr<v1::ListDevicesResponse> ListDevices();
 

@@ -49,8 +49,8 @@ void AddJsonFlag(CLI::App* command, bool* json) {
                     "Print one JSON document on standard output, nothing else");
 }
 
-void AddWorkloadArgument(CLI::App* command, std::string* workload) {
-  command
+CLI::Option* AddWorkloadArgument(CLI::App* command, std::string* workload) {
+  return command
       ->add_option("workload", *workload,
                    "What to compute: an operator call such as "
                    "'matmul(m=512,n=512,k=512)' (see `regatta ops`) or a "

@@ -24,6 +24,19 @@ Answer Failure(const absl::Status& status) {
   return answer;
 }
 
+// What a run worker holds at once: the kernel's outputs and the right ones.
+int64_t RunMemoryBytes(const Module& module) {
+  int64_t bytes = module.workspace_bytes;
+  for (const ModuleBuffer* input : module.BuffersWithRole(BufferRole::kInput)) {
+    bytes += input->bytes;
+  }
+  for (const ModuleBuffer* output :
+       module.BuffersWithRole(BufferRole::kOutput)) {
+    bytes += 2 * output->bytes;
+  }
+  return bytes;
+}
+
 absl::StatusOr<Answer> BuildModule(const v1::ModuleRequest& request,
                                    ModuleSource& source, const Clock& clock) {
   const SteadyTime started = clock.Steady();
@@ -37,6 +50,7 @@ absl::StatusOr<Answer> BuildModule(const v1::ModuleRequest& request,
   built.set_flops(code.flops);
   built.set_reduction_length(code.reduction_length);
   built.set_all_f32(code.all_f32);
+  built.set_run_memory_bytes(RunMemoryBytes(code.module));
   built.set_build_ns(clock.Steady().ns - started.ns);
   return answer;
 }

@@ -1,9 +1,12 @@
 #include "device_agent/measure/builder.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
 #include "device_agent/spawner/memory_file.h"
@@ -21,6 +24,25 @@ std::string ModuleKey(const v1::TrialSpec& spec) {
                       spec.policy().threads(), "\n", spec.schedule().space(),
                       "\n", spec.schedule().space_version(), "\n",
                       spec.schedule().text());
+}
+
+std::string TooLarge(int64_t needed, int64_t allowed) {
+  const auto gib = [](int64_t bytes) {
+    return static_cast<double>(bytes) / (int64_t{1} << 30);
+  };
+  return absl::StrFormat(
+      "needs %.2f GiB for inputs, outputs (twice, to compare) and workspace; "
+      "a kernel gets at most %.2f GiB of this board's %.2f GiB",
+      gib(needed), gib(allowed),
+      gib(static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) *
+          sysconf(_SC_PAGESIZE)));
+}
+
+// The code says whether memory was what it lacked.
+absl::Status NoReference(v1::Outcome outcome, const std::string& detail) {
+  return outcome == v1::OUTCOME_OUT_OF_MEMORY
+             ? absl::ResourceExhaustedError(detail)
+             : absl::InternalError(detail);
 }
 
 }  // namespace
@@ -79,6 +101,12 @@ Built Builder::Build(const v1::TrialSpec& spec,
   }
   BuildModule(spec, &built);
   if (built.failure.has_value()) return built;
+  const int64_t needed = built.code->info.run_memory_bytes();
+  const int64_t allowed = options_.run_worker.memory_bytes;
+  if (allowed > 0 && needed > allowed) {
+    built.failure = {v1::OUTCOME_OUT_OF_MEMORY, TooLarge(needed, allowed)};
+    return built;
+  }
   const std::string key =
       Sha256Hex(absl::StrCat(spec.workload(), "\n", spec.target(), "\n",
                              compiler_version_, "\n", spec.input_seed()));
@@ -87,7 +115,9 @@ Built Builder::Build(const v1::TrialSpec& spec,
   if (reference.ok()) {
     built.reference = *std::move(reference);
   } else {
-    built.failure = {v1::OUTCOME_DEVICE_FAULT,
+    built.failure = {absl::IsResourceExhausted(reference.status())
+                         ? v1::OUTCOME_OUT_OF_MEMORY
+                         : v1::OUTCOME_DEVICE_FAULT,
                      absl::StrCat("the reference of ", spec.workload(), ": ",
                                   reference.status().message())};
   }
@@ -132,7 +162,8 @@ absl::StatusOr<UniqueFd> Builder::MakeReference(const v1::TrialSpec& spec) {
   ASSIGN_OR_RETURN(const BuildClient::Reply reply,
                    client_.Call(std::move(request)));
   if (reply.response.has_failure()) {
-    return absl::InternalError(reply.response.failure().detail());
+    return NoReference(reply.response.failure().outcome(),
+                       reply.response.failure().detail());
   }
   const v1::BuiltReference& reference = reply.response.reference();
   v1::RunRequest run;
@@ -153,7 +184,7 @@ absl::StatusOr<UniqueFd> Builder::MakeReference(const v1::TrialSpec& spec) {
   worker->WaitVerified();
   worker->End();
   if (worker->ending().has_value()) {
-    return absl::InternalError(worker->ending()->detail);
+    return NoReference(worker->ending()->outcome, worker->ending()->detail);
   }
   return file;
 }

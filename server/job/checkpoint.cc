@@ -23,6 +23,9 @@ Json PrintTask(const TaskCheckpoint& task) {
                {"search_ms", task.search_ms},
                {"round_attempts", task.round_attempts},
                {"finalists", task.finalists},
+               {"gain_probe", task.gain_probe},
+               {"gain_asked_ns", task.gain_asked_ns},
+               {"forgiven_below", task.forgiven_below},
                {"in_flight", Json::array()}};
   if (task.round) {
     Json entries = Json::array();
@@ -55,6 +58,10 @@ TaskCheckpoint ParseTask(const Json& json) {
   json.at("search_ms").get_to(task.search_ms);
   json.at("round_attempts").get_to(task.round_attempts);
   json.at("finalists").get_to(task.finalists);
+  // Not in those that an earlier release wrote.
+  task.gain_probe = json.value("gain_probe", false);
+  task.gain_asked_ns = json.value("gain_asked_ns", int64_t{0});
+  task.forgiven_below = json.value("forgiven_below", int64_t{0});
   if (json.contains("round")) {
     task.round.emplace();
     for (const Json& entry : json.at("round")) {

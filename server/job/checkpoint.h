@@ -51,6 +51,12 @@ struct TaskCheckpoint {
   bool exhausted = false;  // the search had nothing more to ask
   int64_t search_ms = 0;   // spent searching so far
   int round_attempts = 0;  // lost races or confirmations of the phase
+  // The gain that ends the task is in sight: no more is asked for until race
+  // and confirmation have said whether it is there.
+  bool gain_probe = false;
+  int64_t gain_asked_ns = 0;  // best time that it was last asked with; 0: never
+  // Failures of trials below this ordinal pause nothing: the task was resumed.
+  int64_t forgiven_below = 0;
   std::vector<std::string> finalists;  // that the race chose
   std::optional<RoundCheckpoint> round;
   std::vector<WorkCheckpoint> in_flight;

@@ -42,6 +42,23 @@ void FillTimes(ConfirmVerdict* verdict) {
 
 }  // namespace
 
+UsedNoiseFloor UsableNoiseFloor(std::optional<double> measured) {
+  const auto unknown = [](const std::string& why) {
+    return UsedNoiseFloor{
+        kAssumedNoiseFloor,
+        absl::StrFormat("the board's noise floor %s; %.0f %% is assumed", why,
+                        100 * kAssumedNoiseFloor)};
+  };
+  if (!measured) return unknown("was not measured");
+  if (!(*measured >= 0)) return unknown("is no number");
+  if (*measured > kLargestNoiseFloor) {
+    return unknown(absl::StrFormat(
+        "was measured as %.0f %%, which is no floor (above %.0f %%)",
+        100 * *measured, 100 * kLargestNoiseFloor));
+  }
+  return {*measured, ""};
+}
+
 std::vector<std::string> FastestSchedules(const TaskResults& results, int limit,
                                           const std::string& except) {
   std::vector<const TaskResults::Entry*> entries;

@@ -46,8 +46,20 @@ struct Confirmation {
   const v1::TrialResult* default_result = nullptr;
   const v1::TrialResult* incumbent = nullptr;  // null: there was none
   std::vector<const v1::TrialResult*> finalists;
-  double noise_floor = 0;  // of the device
+  double noise_floor = 0;  // as a fraction; see UsableNoiseFloor
 };
+
+// The noise floor to judge with. One that was not measured is unknown, and so
+// is one above the cap: it was measured while the board was busy with something
+// else, and would keep every schedule from being published. An unknown one
+// counts as kAssumedNoiseFloor.
+inline constexpr double kAssumedNoiseFloor = 0.05;
+inline constexpr double kLargestNoiseFloor = 0.20;
+struct UsedNoiseFloor {
+  double floor = kAssumedNoiseFloor;
+  std::string note;  // why an unknown one was assumed; "": it is measured
+};
+UsedNoiseFloor UsableNoiseFloor(std::optional<double> measured);
 
 struct ConfirmVerdict {
   const v1::TrialResult* winner = nullptr;
@@ -61,9 +73,9 @@ struct ConfirmVerdict {
 // A finalist replaces the incumbent (where there is none: the default) only
 // when the lower 95 % bound of its speed-up over that, and over the default, is
 // above 1 + max(1 %, twice the noise floor). An incumbent that is slower than
-// the default now yields to it. When the default stands, the speed-up is exactly
-// 1; `reason` says how the best finalist compared. REQUIRES: the default's result
-// is ok.
+// the default now yields to it. When the default stands, the speed-up is
+// exactly 1; `reason` says how the best finalist compared. REQUIRES: the
+// default's result is ok.
 ConfirmVerdict Judge(const Confirmation& confirmation);
 
 }  // namespace regatta

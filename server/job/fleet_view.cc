@@ -24,6 +24,8 @@ FleetView::FleetView(const v1::FleetChange& change) : known_(true) {
         std::max(view.peak_flops_per_s, info.peak_flops_per_s());
     view.bandwidth_bytes_per_s =
         std::max(view.bandwidth_bytes_per_s, info.bandwidth_bytes_per_s());
+    view.memory_bytes = std::max(view.memory_bytes, info.memory_bytes());
+    if (device.presence() != v1::PRESENCE_LOST) ++view.present;
     if (!online) continue;
     ++view.online;
     view.credit[device.compiler_version()] += std::max(1, info.credit());
@@ -43,15 +45,25 @@ std::vector<std::string> FleetView::RealClasses() const {
   return names;
 }
 
+std::vector<std::string> FleetView::PresentRealClasses() const {
+  std::vector<std::string> names;
+  for (const auto& [name, view] : classes_) {
+    if (!view.simulated && view.present > 0) names.push_back(name);
+  }
+  return names;
+}
+
 std::vector<std::string> FleetView::Classes() const {
   std::vector<std::string> names;
   for (const auto& [name, view] : classes_) names.push_back(name);
   return names;
 }
 
-double FleetView::NoiseFloor(const std::string& device_id) const {
+std::optional<double> FleetView::NoiseFloor(
+    const std::string& device_id) const {
   const auto found = noise_.find(device_id);
-  return found == noise_.end() ? 0 : found->second;
+  if (found == noise_.end()) return std::nullopt;
+  return found->second;
 }
 
 std::string FleetView::Obstacle(std::string_view device_class,

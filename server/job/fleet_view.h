@@ -3,7 +3,9 @@
 #ifndef REGATTA_SERVER_JOB_FLEET_VIEW_H_
 #define REGATTA_SERVER_JOB_FLEET_VIEW_H_
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,8 +22,10 @@ struct ClassView {
   bool simulated = false;
   double peak_flops_per_s = 0;       // of one core
   double bandwidth_bytes_per_s = 0;  // of one core
+  int64_t memory_bytes = 0;          // of the largest
   int devices = 0;
-  int online = 0;  // present and not draining
+  int present = 0;  // online, or silent for a short while only
+  int online = 0;   // present and not draining
   // Assignments that the online devices will hold at once, by the version of
   // their compiler.
   std::map<std::string, int> credit;
@@ -37,9 +41,11 @@ class FleetView {
   // Null for a class without a registered device.
   const ClassView* Find(std::string_view device_class) const;
   std::vector<std::string> RealClasses() const;  // sorted
-  std::vector<std::string> Classes() const;      // sorted
-  // A/A spread of a device as a fraction; 0 when it was not measured.
-  double NoiseFloor(const std::string& device_id) const;
+  // Those that have a board present; sorted.
+  std::vector<std::string> PresentRealClasses() const;
+  std::vector<std::string> Classes() const;  // sorted
+  // A/A spread of a device as a fraction. Absent when it was not measured.
+  std::optional<double> NoiseFloor(const std::string& device_id) const;
   // Why nothing of the class can start now: no device, none online, or none
   // with this compiler. Empty when something can.
   std::string Obstacle(std::string_view device_class,

@@ -1,4 +1,7 @@
 // What jobs do next: news of the fleet, tasks' progress, saving and sending.
+#include <algorithm>
+#include <cmath>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -6,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "proto/outcome_names.h"
 #include "server/job/job_manager.h"
 #include "server/query/workload_info.h"
 
@@ -43,7 +47,7 @@ class JobManager::Port : public TaskPort {
   absl::Status Publish(const Publication& publication) override {
     return manager_->options_.log->Publish(publication, manager_->UnixMs());
   }
-  double NoiseFloor(const std::string& device_id) override {
+  std::optional<double> NoiseFloor(const std::string& device_id) override {
     return manager_->fleet_in_use_->NoiseFloor(device_id);
   }
 
@@ -146,20 +150,27 @@ absl::Status JobManager::PrepareTask(TaskRunner& task) {
     return known->simulated || !info || !info->simulated;
   };
   RETURN_IF_ERROR(options_.log->PutWorkload(DescribeWorkload(spec.workload)));
-  ASSIGN_OR_RETURN(
-      TaskHistory history,
-      LoadTaskHistory(*options_.log, spec, known->target, *version, usable));
+  auto history =
+      LoadTaskHistory(*options_.log, spec, known->target, *version, usable);
+  if (absl::IsDataLoss(history.status())) {
+    // Trying again would not help, and the other tasks are not to suffer.
+    task.Settle(v1::JOB_STATE_FAILED,
+                absl::StrCat("its records in the tuning log are damaged: ",
+                             history.status().message()));
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(history.status());
   const absl::Status resolved =
       task.Resolve(known->target, *version, known->simulated);
   if (!resolved.ok()) {
     task.Settle(v1::JOB_STATE_FAILED, std::string(resolved.message()));
     return absl::OkStatus();
   }
-  task.Learn(std::move(history));
+  task.Learn(*std::move(history));
   return absl::OkStatus();
 }
 
-int JobManager::Wanted(const TaskRunner& task) const {
+int JobManager::Wanted(const TaskRunner& task, double class_weight) const {
   const ClassView* view = fleet_in_use_->Find(task.spec().device_class);
   int credit = 0;
   if (view != nullptr) {
@@ -168,12 +179,20 @@ int JobManager::Wanted(const TaskRunner& task) const {
   }
   // With no board there, one piece of work waits in the tracker's queue, which
   // then says why.
-  return credit == 0 ? 1 : credit + kMargin;
+  if (credit == 0) return 1;
+  // No more than its share is proposed ahead of results: the boards are kept
+  // busy by the job's tasks together.
+  const double share = task.spec().weight / class_weight;
+  return static_cast<int>(std::ceil(credit * std::min(1.0, share))) + kMargin;
 }
 
 void JobManager::AdvanceJob(JobSlot& slot) {
   Port port(this, slot.job.id());
   const SteadyTime now = options_.clock->Steady();
+  std::map<std::string, double> weights;  // of active tasks, by class
+  for (const TaskRunner& task : slot.job.tasks()) {
+    if (task.active()) weights[task.spec().device_class] += task.spec().weight;
+  }
   for (TaskRunner& task : slot.job.tasks()) {
     if (!task.active()) continue;
     if (absl::Status status = PrepareTask(task); !status.ok()) {
@@ -182,7 +201,9 @@ void JobManager::AdvanceJob(JobSlot& slot) {
     }
     TaskPlan plan;
     if (task.resolved() && task.active()) {
-      NoteTrouble(task.Advance(now, Wanted(task), port, &plan));
+      NoteTrouble(
+          task.Advance(now, Wanted(task, weights.at(task.spec().device_class)),
+                       port, &plan));
     }
     if (!task.active()) plan.save = true;
     for (v1::Work& work : plan.submit) slot.unsent.push_back(std::move(work));
@@ -200,6 +221,7 @@ void JobManager::AdvanceAll() {
     FlushJob(slot);
     active = active || slot.job.active();
   }
+  ForgetEnded();
   has_active_job_ = active || !unstored_.empty() || !trouble_.empty();
 }
 
@@ -221,6 +243,7 @@ void JobManager::FlushJob(JobSlot& slot) {
     return;
   }
   slot.dirty = false;
+  slot.ended = IsEnded(job.state());
   if (!slot.uncancelled.empty()) {
     v1::CancelWork cancel;
     cancel.set_job_id(slot.job.id());

@@ -33,7 +33,11 @@ v1::AckStatus ToAck(AppendStatus status) {
 }  // namespace
 
 TaskRunner* JobManager::FindTask(const v1::TrialSpec& spec) {
-  const auto job = jobs_.find(spec.job_id());
+  auto job = jobs_.find(spec.job_id());
+  if (job == jobs_.end()) {
+    LoadEnded(spec.job_id());
+    job = jobs_.find(spec.job_id());
+  }
   if (job == jobs_.end()) return nullptr;
   auto& tasks = job->second.job.tasks();
   if (spec.task() < 0 || spec.task() >= static_cast<int>(tasks.size())) {

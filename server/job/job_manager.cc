@@ -30,8 +30,11 @@ absl::StatusOr<std::unique_ptr<JobManager>> JobManager::Create(
 absl::Status JobManager::Load() {
   std::lock_guard step(step_mutex_);
   ASSIGN_OR_RETURN(const auto stored_jobs, options_.log->ListJobs());
+  size_t ended = 0;
   for (const TuningLog::StoredJob& stored : stored_jobs) {
-    auto job = ManagedJob::Load(stored);
+    newest_id_ = std::max(newest_id_, stored.job.job_id());
+    auto job = stored.damage.empty() ? ManagedJob::Load(stored)
+                                     : absl::DataLossError(stored.damage);
     if (!job.ok()) {
       // The other jobs go on; this one says why it cannot.
       LOG(kError) << "job " << stored.job.job_id() << ": " << job.status();
@@ -40,20 +43,30 @@ absl::Status JobManager::Load() {
         broken.set_state(v1::JOB_STATE_FAILED);
         broken.set_reason(std::string(job.status().message()));
       }
+      broken_.insert(broken.job_id());
       PublishJob(std::move(broken));
       continue;
     }
-    JobSlot& slot = jobs_.try_emplace(job->id(), *std::move(job)).first->second;
-    for (TaskRunner& task : slot.job.tasks()) {
+    for (const TaskRunner& task : job->tasks()) {
       if (!task.target().empty()) {
         known_classes_[task.spec().device_class] = {task.target(),
                                                     task.simulated()};
       }
     }
+    const bool has_ended = IsEnded(stored.job.state());
+    if (has_ended && ++ended > kKeptEnded) {
+      ended_forgotten_ = true;
+      continue;
+    }
+    JobSlot& slot = jobs_.try_emplace(job->id(), *std::move(job)).first->second;
+    slot.ended = has_ended;
   }
   for (auto& [id, slot] : jobs_) {
     for (TaskRunner& task : slot.job.tasks()) {
-      if (task.active()) RETURN_IF_ERROR(PrepareTask(task));
+      if (task.active()) {
+        RETURN_IF_ERROR(PrepareTask(task));
+        slot.dirty = slot.dirty || !task.active();
+      }
       // Boards may be busy with this very task: no wait is shown at once.
       if (task.begun()) {
         last_result_[{id, task.spec().index}] = options_.clock->Steady();
@@ -124,6 +137,9 @@ absl::StatusOr<v1::Job> JobManager::Submit(
                    NormaliseJobRequest(request, context));
   RETURN_IF_ERROR(CheckSpaces(full));
   ASSIGN_OR_RETURN(const int64_t id, options_.log->CreateJob(full, UnixMs()));
+  // Of a request_id whose job ended long ago.
+  if (id <= newest_id_) return Get(id);
+  newest_id_ = id;
   ASSIGN_OR_RETURN(ManagedJob job, ManagedJob::Create(id, full, UnixMs()));
   JobSlot& slot = jobs_.try_emplace(id, std::move(job)).first->second;
   slot.dirty = true;
@@ -139,23 +155,111 @@ absl::StatusOr<v1::Job> JobManager::Submit(
 }
 
 absl::StatusOr<v1::Job> JobManager::Get(int64_t job_id) const {
-  std::lock_guard lock(view_mutex_);
-  const auto found = snapshots_.find(job_id);
-  if (found != snapshots_.end()) return found->second.job;
-  return absl::NotFoundError(absl::StrCat(
-      "there is no job ", job_id, "; ",
-      snapshots_.empty()
-          ? "no job was submitted yet"
-          : absl::StrCat("the newest is ", snapshots_.rbegin()->first)));
+  int64_t newest = 0;
+  {
+    std::lock_guard lock(view_mutex_);
+    const auto found = snapshots_.find(job_id);
+    if (found != snapshots_.end()) return found->second.job;
+    if (!snapshots_.empty()) newest = snapshots_.rbegin()->first;
+  }
+  if (job_id > 0 && job_id < newest) {
+    auto stored = options_.log->GetJob(job_id);
+    if (stored.ok()) return std::move(stored->job);
+    if (!absl::IsNotFound(stored.status())) return stored.status();
+  }
+  return absl::NotFoundError(
+      absl::StrCat("there is no job ", job_id, "; ",
+                   newest == 0 ? "no job was submitted yet"
+                               : absl::StrCat("the newest is ", newest)));
 }
 
-std::vector<v1::Job> JobManager::List() const {
-  std::lock_guard lock(view_mutex_);
+absl::StatusOr<std::vector<v1::Job>> JobManager::List() const {
   std::vector<v1::Job> jobs;
-  for (auto it = snapshots_.rbegin(); it != snapshots_.rend(); ++it) {
-    jobs.push_back(it->second.job);
+  bool more = false;
+  {
+    std::lock_guard lock(view_mutex_);
+    for (auto it = snapshots_.rbegin(); it != snapshots_.rend(); ++it) {
+      jobs.push_back(it->second.job);
+    }
+    more = ended_forgotten_;
   }
+  if (!more) return jobs;
+  std::set<int64_t> listed;
+  for (const v1::Job& job : jobs) listed.insert(job.job_id());
+  ASSIGN_OR_RETURN(auto stored, options_.log->ListJobs());
+  for (TuningLog::StoredJob& one : stored) {
+    if (listed.count(one.job.job_id()) == 0 && IsEnded(one.job.state())) {
+      jobs.push_back(std::move(one.job));
+    }
+  }
+  std::sort(jobs.begin(), jobs.end(), [](const v1::Job& a, const v1::Job& b) {
+    return a.job_id() > b.job_id();
+  });
   return jobs;
+}
+
+void JobManager::LoadEnded(int64_t job_id) {
+  if (job_id <= 0 || job_id > newest_id_ || broken_.count(job_id) > 0) return;
+  const auto stored = options_.log->GetJob(job_id);
+  if (!stored.ok() || !IsEnded(stored->job.state())) return;
+  auto job = ManagedJob::Load(*stored);
+  if (!job.ok()) return;
+  PublishSnapshot(jobs_.try_emplace(job_id, *std::move(job)).first->second);
+}
+
+void JobManager::ForgetEnded() {
+  std::vector<int64_t> ended;  // oldest first
+  for (const auto& [id, slot] : jobs_) {
+    if (slot.ended && !slot.dirty) ended.push_back(id);
+  }
+  if (ended.size() <= kKeptEnded) return;
+  ended.resize(ended.size() - kKeptEnded);
+  std::lock_guard lock(view_mutex_);
+  for (const int64_t id : ended) {
+    const auto& tasks = jobs_.at(id).job.tasks();
+    for (const TaskRunner& task : tasks) {
+      last_result_.erase({id, task.spec().index});
+    }
+    jobs_.erase(id);
+    snapshots_.erase(id);
+  }
+  ended_forgotten_ = true;
+}
+
+absl::StatusOr<v1::Job> JobManager::Resume(int64_t job_id) {
+  std::lock_guard step(step_mutex_);
+  ASSIGN_OR_RETURN(const v1::Job job, Get(job_id));
+  const auto found = jobs_.find(job_id);
+  std::vector<int> paused;
+  for (int i = 0; i < job.tasks_size(); ++i) {
+    if (job.tasks(i).state() == v1::JOB_STATE_PAUSED) paused.push_back(i);
+  }
+  if (IsEnded(job.state()) || paused.empty() || found == jobs_.end()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", job_id, " has no paused task: it is ",
+                     JobStateName(job.state())));
+  }
+  std::vector<int64_t> ordinals;
+  for (const int index : paused) {
+    ASSIGN_OR_RETURN(ordinals.emplace_back(),
+                     options_.log->ReserveOrdinals(job_id, index, 1));
+  }
+  JobSlot& slot = found->second;
+  for (size_t i = 0; i < paused.size(); ++i) {
+    slot.job.ResumeTask(paused[i], ordinals[i]);
+    last_result_.erase({job_id, paused[i]});
+  }
+  slot.dirty = true;
+  AdvanceJob(slot);
+  FlushJob(slot);
+  PublishSnapshot(slot);
+  {
+    std::lock_guard lock(events_mutex_);  // so that Run does not miss it
+    has_active_job_ = true;
+  }
+  events_ready_.notify_all();
+  if (slot.dirty) return absl::UnavailableError(trouble_);
+  return Get(job_id);
 }
 
 absl::StatusOr<v1::Job> JobManager::Cancel(int64_t job_id) {
@@ -185,17 +289,23 @@ absl::StatusOr<v1::Job> JobManager::WaitForChange(int64_t job_id,
                                                   absl::Duration timeout,
                                                   int64_t* version) const {
   std::unique_lock lock(view_mutex_);
-  if (snapshots_.count(job_id) == 0) {
+  auto found = snapshots_.find(job_id);
+  if (found != snapshots_.end()) {
+    view_changed_.wait_for(lock, absl::ToChronoMilliseconds(timeout), [&] {
+      // It may be forgotten meanwhile.
+      found = snapshots_.find(job_id);
+      return view_closed_ || found == snapshots_.end() ||
+             found->second.version != *version;
+    });
+    if (view_closed_) {
+      return absl::UnavailableError("the server is shutting down");
+    }
+  }
+  if (found == snapshots_.end()) {
     lock.unlock();
-    return Get(job_id);  // NotFound, with its words
+    return Get(job_id);  // from the log, or NotFound with its words
   }
-  view_changed_.wait_for(lock, absl::ToChronoMilliseconds(timeout), [&] {
-    return view_closed_ || snapshots_.at(job_id).version != *version;
-  });
-  if (view_closed_) {
-    return absl::UnavailableError("the server is shutting down");
-  }
-  const Snapshot& snapshot = snapshots_.at(job_id);
+  const Snapshot& snapshot = found->second;
   *version = snapshot.version;
   return snapshot.job;
 }

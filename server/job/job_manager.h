@@ -7,6 +7,9 @@
 // tasks, saves what changed and only then sends new work out. So an id that a
 // board ever saw is one that a restarted server knows.
 //
+// Of the jobs that have ended only the newest kKeptEnded stay in memory; others
+// are read from the log when asked for.
+//
 // Thread safety: all methods may be called from any thread. Step runs on one
 // thread at a time; Run calls it whenever there is something to do. Readers
 // (Get, List, WaitForChange, fleet) never wait for the log.
@@ -21,6 +24,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,9 +68,13 @@ class JobManager : public Dispatcher::Listener {
   absl::StatusOr<v1::Job> Submit(const v1::SubmitJobRequest& request);
   // NotFound names the id and the newest job there is.
   absl::StatusOr<v1::Job> Get(int64_t job_id) const;
-  std::vector<v1::Job> List() const;  // newest first
+  // Newest first. An error: ended jobs could not be read from the log.
+  absl::StatusOr<std::vector<v1::Job>> List() const;
   // FailedPrecondition when the job has ended.
   absl::StatusOr<v1::Job> Cancel(int64_t job_id);
+  // Paused tasks go on, what paused them is forgotten. FailedPrecondition when
+  // none is paused.
+  absl::StatusOr<v1::Job> Resume(int64_t job_id);
 
   // The job once its status is another than the one of `version`, at once for
   // version 0, or after `timeout` as it is then. Sets `version` to what is
@@ -94,6 +102,8 @@ class JobManager : public Dispatcher::Listener {
   // Ends Run and every wait. Nothing is written afterwards.
   void Close();
 
+  static constexpr size_t kKeptEnded = 32;
+
  private:
   struct Arrival {
     v1::TrialResult result;
@@ -116,6 +126,7 @@ class JobManager : public Dispatcher::Listener {
     std::vector<v1::Work> unsent;  // decided, waiting for the save
     std::vector<std::string> uncancelled;
     bool dirty = false;   // to be saved before anything is sent
+    bool ended = false;   // and saved so
     bool changed = true;  // its status may be another than the snapshot's
   };
   struct Snapshot {
@@ -134,10 +145,14 @@ class JobManager : public Dispatcher::Listener {
   absl::StatusOr<std::vector<v1::TrialAck>> Store(
       const std::vector<Arrival>& arrivals);
   void KeepUnstored(std::vector<Arrival> arrivals);
+  // Null: there is no such task. A job that only the log holds is loaded.
   TaskRunner* FindTask(const v1::TrialSpec& spec);
+  void LoadEnded(int64_t job_id);
+  void ForgetEnded();
   absl::Status CheckResult(const v1::TrialResult& result);
   void ApplyResult(const Arrival& arrival, v1::AckStatus status,
                    SteadyTime committed);
+  // A task that can never start is settled as failed.
   absl::Status PrepareTask(TaskRunner& task);
   void AdvanceJob(JobSlot& slot);
   void AdvanceAll();
@@ -150,7 +165,7 @@ class JobManager : public Dispatcher::Listener {
   void PublishJob(v1::Job job);
   absl::Status CheckSpaces(const v1::SubmitJobRequest& request) const;
   TaskSurroundings SurroundingsOf(const TaskRunner& task) const;
-  int Wanted(const TaskRunner& task) const;
+  int Wanted(const TaskRunner& task, double class_weight) const;
   int64_t UnixMs() const;
 
   const JobManagerOptions options_;
@@ -169,6 +184,8 @@ class JobManager : public Dispatcher::Listener {
   std::string known_trouble_;  // that stands in the daemon's messages
   std::optional<SteadyTime> refreshed_;  // when all snapshots were made anew
   std::atomic<bool> has_active_job_ = false;
+  int64_t newest_id_ = 0;
+  std::set<int64_t> broken_;  // jobs whose rows cannot be read
 
   mutable std::mutex events_mutex_;
   mutable std::condition_variable events_ready_;
@@ -182,6 +199,7 @@ class JobManager : public Dispatcher::Listener {
   std::map<std::string, KnownClass> known_classes_;
   std::map<std::string, std::string> protocols_;  // by device class
   bool view_closed_ = false;
+  bool ended_forgotten_ = false;  // the log holds ended jobs besides
 };
 
 }  // namespace regatta

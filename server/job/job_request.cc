@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/random.h"
 #include "base/status_macros.h"
@@ -29,7 +30,9 @@ absl::Status FillClasses(const RequestContext& context, v1::TaskRequest* task) {
           "device_classes is empty and no tracker has told of its boards yet; "
           "try again, or name a class");
     }
-    const auto classes = context.fleet->RealClasses();
+    auto classes = context.fleet->PresentRealClasses();
+    // Better wait for a board than not to start.
+    if (classes.empty()) classes = context.fleet->RealClasses();
     if (classes.empty()) {
       return absl::FailedPreconditionError(
           "no board is registered; start an agent, or name a device class");
@@ -47,22 +50,140 @@ absl::Status FillClasses(const RequestContext& context, v1::TaskRequest* task) {
   return absl::OkStatus();
 }
 
-absl::Status FillBudget(v1::TaskRequest* task) {
-  const double minutes = task->minutes();
+// Of a task or of a whole job.
+template <typename Request>
+absl::Status CheckBudget(const Request& request) {
+  const double minutes = request.minutes();
   if (!std::isfinite(minutes) || minutes < 0 || minutes > kMaxMinutes) {
     return absl::InvalidArgumentError(
         absl::StrCat("minutes is ", minutes,
                      "; it must be above 0 and at most ", kMaxMinutes));
   }
-  if (task->trials() < 0 || task->trials() > kMaxTrials) {
+  if (request.trials() < 0 || request.trials() > kMaxTrials) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "trials is ", task->trials(), "; it must be from 1 to ", kMaxTrials));
+        "trials is ", request.trials(), "; it must be from 1 to ", kMaxTrials));
   }
-  if (task->trials() > 0 && minutes > 0) {
+  if (request.trials() > 0 && minutes > 0) {
     return absl::InvalidArgumentError(
         "trials and minutes are both given; a task is bounded by one of them");
   }
-  if (task->trials() == 0 && minutes == 0) task->set_trials(kDefaultTrials);
+  const double gain = request.until_gain_percent();
+  if (!std::isfinite(gain) || gain < 0 || gain > kMaxGainPercent) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("until_gain_percent is ", gain,
+                     "; it must be above 0 and at most ", kMaxGainPercent));
+  }
+  return absl::OkStatus();
+}
+
+template <typename Request>
+absl::Status FillWeight(Request* request) {
+  const double weight = request->weight();
+  if (weight == 0) {
+    request->set_weight(1);
+  } else if (!(weight >= kMinWeight && weight <= kMaxWeight)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("weight is ", weight, "; it must be from ", kMinWeight,
+                     " to ", kMaxWeight));
+  }
+  return absl::OkStatus();
+}
+
+bool HasBound(const v1::TaskRequest& task) {
+  return task.trials() > 0 || task.minutes() > 0;
+}
+
+// `total` trials over the tasks that have no bound of their own, by weight: at
+// least one each, the largest remainders first, so that the sum is `total`.
+absl::Status DivideTrials(int64_t total, v1::SubmitJobRequest* request) {
+  std::vector<v1::TaskRequest*> open;
+  double weights = 0;
+  for (v1::TaskRequest& task : *request->mutable_tasks()) {
+    if (HasBound(task)) continue;
+    open.push_back(&task);
+    weights += task.weight();
+  }
+  if (total < static_cast<int64_t>(open.size())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("trials is ", total, " for ", open.size(),
+                     " tasks together; each needs one at least"));
+  }
+  // One each first; the rest by weight.
+  const int64_t rest = total - static_cast<int64_t>(open.size());
+  std::vector<std::pair<double, size_t>> remainders;
+  int64_t given = 0;
+  for (size_t i = 0; i < open.size(); ++i) {
+    const double share = std::max(
+        0.0, static_cast<double>(total) * open[i]->weight() / weights - 1);
+    const auto whole = static_cast<int64_t>(std::min<double>(share, rest));
+    open[i]->set_trials(1 + whole);
+    given += whole;
+    remainders.emplace_back(static_cast<double>(whole) - share, i);
+  }
+  std::sort(remainders.begin(), remainders.end());
+  for (size_t i = 0; given < rest; i = (i + 1) % open.size(), ++given) {
+    v1::TaskRequest* task = open[remainders[i].second];
+    task->set_trials(task->trials() + 1);
+  }
+  // Where tasks were raised to one, the largest give.
+  for (; given > rest; --given) {
+    v1::TaskRequest* largest = *std::max_element(
+        open.begin(), open.end(),
+        [](auto* a, auto* b) { return a->trials() < b->trials(); });
+    largest->set_trials(largest->trials() - 1);
+  }
+  return absl::OkStatus();
+}
+
+// Gives the job-wide budget to the tasks that have none. REQUIRES: all weights
+// and budgets are checked.
+absl::Status DivideBudget(v1::SubmitJobRequest* request) {
+  if (request->trials() > 0) {
+    RETURN_IF_ERROR(DivideTrials(request->trials(), request));
+  }
+  for (v1::TaskRequest& task : *request->mutable_tasks()) {
+    if (task.until_gain_percent() == 0) {
+      task.set_until_gain_percent(request->until_gain_percent());
+    }
+    if (HasBound(task)) continue;
+    if (request->minutes() > 0) {
+      task.set_minutes(request->minutes());
+    } else {
+      task.set_trials(kDefaultTrials);
+    }
+  }
+  request->clear_trials();
+  request->clear_minutes();
+  request->clear_until_gain_percent();
+  return absl::OkStatus();
+}
+
+std::string Gib(double bytes) {
+  return absl::StrFormat("%.1f GiB", bytes / (int64_t{1} << 30));
+}
+
+// What every schedule of it takes at least: inputs, and outputs beside the
+// right ones.
+absl::Status CheckMemory(const Workload& workload, const v1::TaskRequest& task,
+                         const FleetView& fleet) {
+  double outputs = 0;
+  for (const int output : workload.TensorsWithRole(TensorRole::kOutput)) {
+    const TensorDecl& tensor = workload.tensors[output];
+    outputs +=
+        static_cast<double>(tensor.Elements()) * DTypeBytes(tensor.dtype);
+  }
+  const double needed = workload.Bytes() + outputs;
+  for (const std::string& name : task.device_classes()) {
+    const ClassView* view = fleet.Find(name);
+    if (view == nullptr || view->memory_bytes <= 0) continue;
+    if (needed <= static_cast<double>(view->memory_bytes)) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "workload: its tensors take ", Gib(needed), " (",
+        Gib(workload.Bytes() - outputs), " of inputs, ", Gib(outputs),
+        " of outputs, twice to compare them), but the largest board of class ",
+        name, " has ", Gib(static_cast<double>(view->memory_bytes)),
+        " of memory"));
+  }
   return absl::OkStatus();
 }
 
@@ -71,8 +192,10 @@ absl::Status FillTask(const RequestContext& context, v1::TaskRequest* task) {
   if (!workload.ok()) return Annotate(workload.status(), "workload");
   task->set_workload(workload->text);
   ASSIGN_OR_RETURN(*task->mutable_policy(), NormalisePolicy(task->policy()));
-  RETURN_IF_ERROR(FillBudget(task));
-  return FillClasses(context, task);
+  RETURN_IF_ERROR(CheckBudget(*task));
+  RETURN_IF_ERROR(FillWeight(task));
+  RETURN_IF_ERROR(FillClasses(context, task));
+  return CheckMemory(*workload, *task, *context.fleet);
 }
 
 absl::Status FillStrategy(v1::SubmitJobRequest* request) {
@@ -139,6 +262,8 @@ absl::StatusOr<v1::SubmitJobRequest> NormaliseJobRequest(
   RETURN_IF_ERROR(FillStrategy(&full));
   if (!full.has_seed()) full.set_seed(context.drawn_seed);
   full.set_has_seed(true);
+  RETURN_IF_ERROR(CheckBudget(full));
+  RETURN_IF_ERROR(FillWeight(&full));
   std::set<std::tuple<std::string, std::string, int, int>> seen;
   for (int i = 0; i < full.tasks_size(); ++i) {
     v1::TaskRequest* task = full.mutable_tasks(i);
@@ -158,6 +283,7 @@ absl::StatusOr<v1::SubmitJobRequest> NormaliseJobRequest(
       }
     }
   }
+  RETURN_IF_ERROR(DivideBudget(&full));
   if (seen.size() > kMaxTasks) {
     return absl::InvalidArgumentError(
         absl::StrCat("the job has ", seen.size(),
@@ -181,6 +307,12 @@ absl::StatusOr<std::vector<TaskSpec>> ExpandTasks(
       spec.policy = task.policy();
       spec.budget_trials = task.trials();
       spec.budget_ms = std::llround(std::ceil(task.minutes() * 60'000));
+      if (task.until_gain_percent() > 0) {
+        spec.until_gain = 1 + task.until_gain_percent() / 100;
+      }
+      // A job of an earlier release was stored without.
+      spec.weight = task.weight() > 0 ? task.weight() : 1;
+      spec.job_weight = request.weight() > 0 ? request.weight() : 1;
       spec.strategy = request.strategy();
       spec.seed = seeds.Next();
       spec.priority = request.priority();

@@ -28,6 +28,9 @@ struct TaskSpec {
   v1::Policy policy;
   int64_t budget_trials = 0;  // 0: bounded by time
   int64_t budget_ms = 0;
+  double until_gain = 0;  // speed-up that ends it early; 0: none does
+  double weight = 1;      // among the tasks of the job
+  double job_weight = 1;  // among the jobs of its priority
   std::string strategy;
   uint64_t seed = 0;
   int32_t priority = 0;
@@ -41,6 +44,8 @@ struct TaskSpec {
 inline constexpr int64_t kDefaultTrials = 200;
 inline constexpr int64_t kMaxTrials = 1'000'000;
 inline constexpr double kMaxMinutes = 60 * 24 * 365;
+inline constexpr double kMaxGainPercent = 100'000;
+inline constexpr double kMinWeight = 0.001, kMaxWeight = 1000;
 inline constexpr int kMaxTasks = 1000;
 inline constexpr size_t kMaxNameBytes = 200;
 
@@ -58,9 +63,14 @@ absl::Status CheckDeviceClass(const std::string& device_class, int threads,
                               const RequestContext& context);
 
 // The request with every field filled in: workloads in their normal form,
-// classes listed, budgets, strategy and seed. InvalidArgument names the field
-// ("tasks[1].trials"); FailedPrecondition when no class was named and no real
-// one is registered.
+// classes listed, budgets, weights, strategy and seed; a job-wide budget is
+// divided among the tasks and is then zero. InvalidArgument names the field
+// ("tasks[1]: trials is -5"); FailedPrecondition when no class was named and no
+// real one is registered, or when no board of a class has the memory that the
+// workload's tensors take.
+//
+// A task without a class gets every real class that has a board present; where
+// none has, every registered real class.
 absl::StatusOr<v1::SubmitJobRequest> NormaliseJobRequest(
     const v1::SubmitJobRequest& request, const RequestContext& context);
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "proto/outcome_names.h"
 
 namespace regatta {
 
@@ -55,6 +56,11 @@ void ManagedJob::Cancel() {
   for (TaskRunner& task : tasks_) task.Cancel();
 }
 
+void ManagedJob::ResumeTask(int index, int64_t first_ordinal) {
+  TaskRunner& task = tasks_.at(index);
+  task = task.Resumed(first_ordinal);
+}
+
 v1::Job ManagedJob::Status(const SurroundingsOf& surroundings_of) const {
   v1::Job job;
   job.set_job_id(id_);
@@ -63,6 +69,7 @@ v1::Job ManagedJob::Status(const SurroundingsOf& surroundings_of) const {
   job.set_strategy(request_.strategy());
   job.set_seed(request_.seed());
   job.set_fresh(request_.fresh());
+  job.set_weight(request_.weight() > 0 ? request_.weight() : 1);
   job.set_submitted_unix_ms(submitted_unix_ms_);
   job.set_ended_unix_ms(ended_unix_ms_);
   for (const TaskRunner& task : tasks_) {
@@ -99,6 +106,14 @@ void DeriveJobState(v1::Job* job) {
     state = v1::JOB_STATE_EXHAUSTED;
   }
   job->set_state(state);
+  if (any(v1::JOB_STATE_PAUSED) && state != v1::JOB_STATE_PAUSED &&
+      !IsEnded(state)) {
+    // What needs somebody's attention while the rest goes on.
+    const int paused = counts[v1::JOB_STATE_PAUSED];
+    job->set_reason(absl::StrCat(paused, " of ", job->tasks_size(),
+                                 " tasks paused; the others go on"));
+    return;
+  }
   for (const v1::TaskStatus& task : job->tasks()) {
     if (task.state() != state || task.reason().empty()) continue;
     job->set_reason(job->tasks_size() == 1

@@ -34,6 +34,8 @@ class ManagedJob {
 
   // Every unfinished task ends cancelled.
   void Cancel();
+  // The paused task goes on; see TaskRunner::Resumed.
+  void ResumeTask(int index, int64_t first_ordinal);
 
   using SurroundingsOf = std::function<TaskSurroundings(const TaskRunner&)>;
   v1::Job Status(const SurroundingsOf& surroundings_of) const;
@@ -56,8 +58,8 @@ class ManagedJob {
 };
 
 // State and reason of a job from its tasks' statuses: running while any task
-// runs; once all have stopped, the worst of theirs (cancelled, paused, failed),
-// exhausted only when every one is.
+// runs (the reason says how many are paused); once all have stopped, the worst
+// of theirs (cancelled, paused, failed), exhausted only when every one is.
 void DeriveJobState(v1::Job* job);
 
 }  // namespace regatta

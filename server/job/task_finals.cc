@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "proto/outcome_names.h"
@@ -216,8 +217,9 @@ absl::Status TaskRunner::FinishConfirmation(TaskPort& port, TaskPlan* plan) {
         break;
     }
   }
-  confirmation.noise_floor =
-      port.NoiseFloor(confirmation.default_result->device_id());
+  const UsedNoiseFloor noise = UsableNoiseFloor(
+      port.NoiseFloor(confirmation.default_result->device_id()));
+  confirmation.noise_floor = noise.floor;
   const ConfirmVerdict verdict = Judge(confirmation);
   const absl::Status published = PublishVerdict(verdict, port);
   if (published.code() == absl::StatusCode::kFailedPrecondition) {
@@ -234,7 +236,11 @@ absl::Status TaskRunner::FinishConfirmation(TaskPort& port, TaskPlan* plan) {
   found.set_speedup_high(verdict.speedup.high);
   found.set_schedule(verdict.winner->spec().schedule().text());
   verdict_ = std::move(found);
-  Finish(verdict.reason);
+  std::vector<std::string> reasons = {verdict.reason, noise.note};
+  std::erase(reasons, "");
+  Finish(absl::StrJoin(reasons, "; "),
+         /*gain_reached=*/spec_.until_gain > 0 &&
+             verdict.speedup.low >= spec_.until_gain);
   return absl::OkStatus();
 }
 
@@ -264,11 +270,28 @@ absl::Status TaskRunner::PublishVerdict(const ConfirmVerdict& verdict,
   return port.Publish(publication);
 }
 
-void TaskRunner::Finish(const std::string& reason) {
+void TaskRunner::Finish(const std::string& reason, bool gain_reached) {
+  const bool probe = checkpoint_.gain_probe;
+  if (probe && !gain_reached && !checkpoint_.search_over) {
+    checkpoint_.gain_probe = false;
+    checkpoint_.finalists.clear();
+    verdict_.reset();
+    EnterPhase(TaskPhase::kSearch);
+    return;
+  }
   const bool exhausted =
       checkpoint_.exhausted &&
       (spec_.budget_trials == 0 || results_.trials() < spec_.budget_trials);
-  Settle(exhausted ? v1::JOB_STATE_EXHAUSTED : v1::JOB_STATE_DONE, reason);
+  if (probe && gain_reached) {
+    ended_by_ = "until_gain";
+  } else if (exhausted) {
+    ended_by_ = "space";
+  } else {
+    ended_by_ = spec_.budget_trials > 0 ? "trials" : "minutes";
+  }
+  Settle(exhausted && !(probe && gain_reached) ? v1::JOB_STATE_EXHAUSTED
+                                               : v1::JOB_STATE_DONE,
+         reason);
 }
 
 }  // namespace regatta

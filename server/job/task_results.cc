@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "proto/device_time.h"
 #include "proto/outcome_names.h"
 
 namespace regatta {
@@ -107,39 +108,48 @@ void TaskResults::AddFromLog(const v1::TrialResult& result) {
 }
 
 void TaskResults::Add(const v1::TrialResult& result,
-                      const std::optional<Passage>& passage, bool wanted) {
+                      const std::optional<Passage>& passage, bool wanted,
+                      bool forgiven) {
   ++outcomes_[OutcomeName(result.outcome())];
+  device_ns_ += DeviceNs(result);
   if (!IsCandidateOutcome(result.outcome())) {
+    if (forgiven) return;
     if (wanted) ++infrastructure_streak_;
     last_infrastructure_ = OutcomeText(result);
     return;
   }
   infrastructure_streak_ = 0;
+  const bool candidate = result.spec().kind() == v1::TRIAL_KIND_CANDIDATE;
+  if (candidate) CountCandidate(result, passage);
+  // A wrong kernel stays one, whatever was mended.
+  const bool forgotten = forgiven && IsFailure(result) &&
+                         result.outcome() != v1::OUTCOME_WRONG_RESULT;
   const bool current = result.spec().compiler_version() == compiler_version_;
-  if (current) Learn(result, /*from_log=*/false);
+  if (current && !forgotten) Learn(result, /*from_log=*/false);
   if (current && result.spec().kind() == v1::TRIAL_KIND_DEFAULT) {
     default_schedule_ = result.spec().schedule().text();
     if (result.outcome() == v1::OUTCOME_OK) {
       default_ns_ = result.time_ns();
-    } else {
+    } else if (!forgiven) {
       default_failure_ = OutcomeText(result);
     }
   }
-  if (result.spec().kind() == v1::TRIAL_KIND_CANDIDATE) {
-    CountCandidate(result, passage);
+  if (candidate && !forgiven) JudgeCandidate(result);
+}
+
+void TaskResults::JudgeCandidate(const v1::TrialResult& result) {
+  ++judged_;
+  if (!IsFailure(result) || judged_ != same_error_count_ + 1) return;
+  if (judged_ == 1) {
+    first_error_ = OutcomeText(result);
+    first_error_shape_ = ErrorShape(result);
   }
+  if (ErrorShape(result) == first_error_shape_) ++same_error_count_;
 }
 
 void TaskResults::CountCandidate(const v1::TrialResult& result,
                                  const std::optional<Passage>& passage) {
   ++trials_;
-  if (IsFailure(result) && trials_ == same_error_count_ + 1) {
-    if (trials_ == 1) {
-      first_error_ = OutcomeText(result);
-      first_error_shape_ = ErrorShape(result);
-    }
-    if (ErrorShape(result) == first_error_shape_) ++same_error_count_;
-  }
   v1::TrialTimes times;
   times.set_build_ns(result.phases().build_ns());
   times.set_wait_ns(result.phases().wait_ns());
@@ -153,6 +163,7 @@ void TaskResults::CountCandidate(const v1::TrialResult& result,
       recent_.pop_front();
     }
   }
+  medians_.reset();
   times_.push_back(times);
   if (times_.size() > kKeptTimes) times_.pop_front();
 }
@@ -173,12 +184,14 @@ double TaskResults::Rate(SteadyTime now) const {
 }
 
 v1::TrialTimes TaskResults::Times() const {
+  if (medians_) return *medians_;
   v1::TrialTimes times;
   times.set_build_ns(MedianOf(times_, &v1::TrialTimes::build_ns));
   times.set_wait_ns(MedianOf(times_, &v1::TrialTimes::wait_ns));
   times.set_verify_ns(MedianOf(times_, &v1::TrialTimes::verify_ns));
   times.set_time_ns(MedianOf(times_, &v1::TrialTimes::time_ns));
   times.set_record_ns(MedianOf(times_, &v1::TrialTimes::record_ns));
+  medians_ = times;
   return times;
 }
 

@@ -46,12 +46,14 @@ class TaskResults {
   void AddFromLog(const v1::TrialResult& result);
   // A record of this job. `arrived` and `committed` bound its way into the log;
   // absent for what was committed before a restart. `wanted`: the job was still
-  // waiting for it, so a loss says something about the boards.
+  // waiting for it, so a loss says something about the boards. `forgiven`: its
+  // cause was mended since, so that a failure (but for a wrong result) is
+  // counted and otherwise forgotten.
   struct Passage {
     SteadyTime arrived, committed;
   };
   void Add(const v1::TrialResult& result, const std::optional<Passage>& passage,
-           bool wanted);
+           bool wanted, bool forgiven = false);
 
   // Another job's record shows that the schedule is wrong.
   void Disprove(const std::string& schedule);
@@ -59,6 +61,8 @@ class TaskResults {
   const std::map<std::string, ScheduleFacts>& schedules() const {
     return schedules_;
   }
+  // For which trials of this job held devices (see DeviceNs).
+  int64_t device_ns() const { return device_ns_; }
   // New candidate outcomes of the search.
   int64_t trials() const { return trials_; }
   const std::map<std::string, int64_t>& outcomes() const { return outcomes_; }
@@ -89,6 +93,7 @@ class TaskResults {
   void UpdateBest(const Entry& changed);
   void CountCandidate(const v1::TrialResult& result,
                       const std::optional<Passage>& passage);
+  void JudgeCandidate(const v1::TrialResult& result);
 
   std::string compiler_version_;
   std::map<std::string, ScheduleFacts> schedules_;
@@ -96,6 +101,8 @@ class TaskResults {
   std::map<std::string, int64_t> hash_times_;  // of ok binaries, for duplicates
   std::map<std::string, int64_t> outcomes_;
   int64_t trials_ = 0;
+  int64_t judged_ = 0;  // candidates that were not forgiven
+  int64_t device_ns_ = 0;
   int64_t default_ns_ = 0;
   std::string default_failure_;
   std::string default_schedule_;
@@ -107,6 +114,7 @@ class TaskResults {
   std::optional<SteadyTime> first_arrival_;
   // Of the latest candidate trials, bounded.
   std::deque<v1::TrialTimes> times_;
+  mutable std::optional<v1::TrialTimes> medians_;  // of times_, until it grows
 };
 
 // "crashed: signal 11", "compile_error".

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "compiler/space/space.h"
+#include "proto/device_time.h"
 #include "proto/outcome_names.h"
 #include "storage/tuning_log.h"
 
@@ -67,7 +68,8 @@ absl::Status TaskRunner::Resolve(const std::string& target,
     checkpoint_ = TaskCheckpoint{.target = target,
                                  .compiler = compiler_version,
                                  .simulated = simulated,
-                                 .search_ms = checkpoint_.search_ms};
+                                 .search_ms = checkpoint_.search_ms,
+                                 .forgiven_below = checkpoint_.forgiven_below};
   }
   for (const WorkCheckpoint& saved : std::exchange(checkpoint_.in_flight, {})) {
     std::vector<v1::TrialSpec> trials;
@@ -96,7 +98,7 @@ void TaskRunner::Learn(TaskHistory history) {
   }
   for (const v1::TrialResult& result : history.own) {
     const bool wanted = Close(result.spec().trial_id());
-    results_.Add(result, std::nullopt, wanted);
+    results_.Add(result, std::nullopt, wanted, Forgiven(result));
     KeepRoundResult(result);
   }
   for (const std::string& text : history.suggestions) {
@@ -188,6 +190,8 @@ void TaskRunner::Apply(const v1::TrialResult& result,
   if (settled_status_) {
     // Settled before a restart: nothing to decide, only to count.
     ++(*settled_status_->mutable_outcomes())[OutcomeName(result.outcome())];
+    settled_status_->set_device_ns(settled_status_->device_ns() +
+                                   DeviceNs(result));
     if (result.spec().kind() == v1::TRIAL_KIND_CANDIDATE &&
         IsCandidateOutcome(result.outcome())) {
       settled_status_->set_trials(settled_status_->trials() + 1);
@@ -195,7 +199,7 @@ void TaskRunner::Apply(const v1::TrialResult& result,
     return;
   }
   const bool wanted = Close(id);
-  results_.Add(result, passage, wanted);
+  results_.Add(result, passage, wanted, Forgiven(result));
   KeepRoundResult(result);
   if (wanted || IsCandidateOutcome(result.outcome())) TellStrategy(result);
 }
@@ -235,6 +239,8 @@ void TaskRunner::Send(std::vector<v1::TrialSpec> trials, TaskPlan* plan) {
   work.set_work_id(trials.front().trial_id());
   work.set_job_id(spec_.job_id);
   work.set_priority(spec_.priority);
+  work.set_job_weight(spec_.job_weight);
+  work.set_task_weight(spec_.weight);
   work.set_device_class(spec_.device_class);
   work.set_compiler_version(checkpoint_.compiler);
   work.set_space(std::string(space_->name()));
@@ -372,9 +378,32 @@ void TaskRunner::StartStrategy() {
   strategy_ = strategy->create(std::move(context));
 }
 
+bool TaskRunner::Forgiven(const v1::TrialResult& result) const {
+  return result.spec().ordinal() < checkpoint_.forgiven_below;
+}
+
+bool TaskRunner::GainInSight() const {
+  const TaskResults::Entry* best = results_.Best();
+  if (spec_.until_gain <= 0 || best == nullptr || results_.default_ns() <= 0 ||
+      best->first == default_text_) {
+    return false;
+  }
+  const auto time_ns = static_cast<double>(best->second.time_ns);
+  const int64_t asked = checkpoint_.gain_asked_ns;
+  return static_cast<double>(results_.default_ns()) >=
+             spec_.until_gain * time_ns &&
+         (asked == 0 ||
+          time_ns <= static_cast<double>(asked) * (1 - kGainStep));
+}
+
 absl::Duration TaskRunner::SearchTime(SteadyTime now) const {
   const absl::Duration before = absl::Milliseconds(checkpoint_.search_ms);
   return search_resumed_ ? before + (now - *search_resumed_) : before;
+}
+
+void TaskRunner::StopSearchClock(SteadyTime now) {
+  checkpoint_.search_ms = absl::ToInt64Milliseconds(SearchTime(now));
+  search_resumed_.reset();
 }
 
 absl::Duration TaskRunner::SearchLimit() const {
@@ -387,11 +416,13 @@ absl::Status TaskRunner::AdvanceSearch(SteadyTime now, int wanted,
   if (strategy_ == nullptr) StartStrategy();
   if (!search_resumed_) search_resumed_ = now;
   if (const std::string error = results_.CommonError(); !error.empty()) {
+    StopSearchClock(now);
     Pause(absl::StrCat("the first ", TaskResults::kSameError,
                        " candidates all failed alike: ", error));
     return absl::OkStatus();
   }
   if (results_.infrastructure_streak() >= kMaxLosses) {
+    StopSearchClock(now);
     Pause(absl::StrCat(kMaxLosses, " trials in a row were lost; the last: ",
                        results_.last_infrastructure()));
     return absl::OkStatus();
@@ -400,8 +431,13 @@ absl::Status TaskRunner::AdvanceSearch(SteadyTime now, int wanted,
     checkpoint_.search_over = true;
     CancelOpen(plan);
   }
+  if (!checkpoint_.search_over && !checkpoint_.gain_probe && GainInSight()) {
+    checkpoint_.gain_probe = true;
+    checkpoint_.gain_asked_ns = results_.Best()->second.time_ns;
+    plan->save = true;
+  }
   const int64_t out = static_cast<int64_t>(open_trials_.size());
-  int64_t room = wanted - out;
+  int64_t room = checkpoint_.gain_probe ? 0 : wanted - out;
   if (spec_.budget_trials > 0) {
     const int64_t left = spec_.budget_trials - results_.trials();
     if (left <= 0) checkpoint_.search_over = true;
@@ -422,9 +458,10 @@ absl::Status TaskRunner::AdvanceSearch(SteadyTime now, int wanted,
     }
   }
   if (checkpoint_.search_over && open_.empty()) {
-    checkpoint_.search_ms = absl::ToInt64Milliseconds(SearchTime(now));
-    search_resumed_.reset();
+    StopSearchClock(now);
     EnterPhase(TaskPhase::kRace);
+  } else if (checkpoint_.gain_probe && open_.empty()) {
+    EnterPhase(TaskPhase::kRace);  // the time goes on counting
   }
   return absl::OkStatus();
 }

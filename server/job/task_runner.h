@@ -2,7 +2,14 @@
 // measurement through search and race to the confirmed verdict.
 //
 //   default ──► search ──► race ──► confirm ──► done | exhausted
-//       └──────────┴─────────────────┴──► paused (says why)
+//       │          │ ▲                 │ │
+//       │          │ └── gain missed ──┘ │
+//       └──────────┴─────────────────────┴──► paused (says why)
+//
+// A task that is to end at a gain (until_gain) leaves the search for a race and
+// a confirmation as soon as its best time shows that gain. It ends when the
+// lower 95 % bound of the confirmed speed-up does, too; else it searches on,
+// and comes back once its best is kGainStep faster than the one that missed.
 //
 // A pure state machine: results go in (Apply), work comes out (Advance); time,
 // the log and the fleet are handed in. What must survive a restart is in its
@@ -44,8 +51,8 @@ class TaskPort {
   virtual absl::StatusOr<std::optional<BestKnown>> Best(const BestKey& key) = 0;
   // FailedPrecondition: the winner was found wrong elsewhere.
   virtual absl::Status Publish(const Publication& publication) = 0;
-  // Of a device, as a fraction; 0: unknown.
-  virtual double NoiseFloor(const std::string& device_id) = 0;
+  // Of a device, as a fraction. Absent: unknown.
+  virtual std::optional<double> NoiseFloor(const std::string& device_id) = 0;
 };
 
 // What the caller has to do after Advance: save the job if `save`, then cancel
@@ -112,6 +119,10 @@ class TaskRunner {
   TaskCheckpoint Checkpoint(SteadyTime now) const;
   // REQUIRES: before Resolve. `saved` is the status saved with the checkpoint.
   void Restore(TaskCheckpoint checkpoint, const v1::TaskStatus& saved);
+  // The task of a paused one, to go on from there: not resolved, learns from
+  // the log like after a restart. Failures below `first_ordinal`, which is
+  // fresh, are forgiven. REQUIRES: paused.
+  TaskRunner Resumed(int64_t first_ordinal) const;
 
   // Inputs of screening trials and of confirmations.
   uint64_t ScreeningSeed() const;
@@ -121,6 +132,7 @@ class TaskRunner {
   // confirmation.
   static constexpr int kMaxLosses = 10;
   static constexpr int kRoundAttempts = 3;
+  static constexpr double kGainStep = 0.02;
 
  private:
   struct OpenWork {
@@ -138,7 +150,11 @@ class TaskRunner {
   absl::Status DropWinner(const std::string& schedule, const absl::Status& why,
                           TaskPort& port, TaskPlan* plan);
   absl::Status PublishVerdict(const ConfirmVerdict& verdict, TaskPort& port);
-  void Finish(const std::string& reason);
+  // Ends the task, or goes back to the search when it was left for a gain that
+  // is not there.
+  void Finish(const std::string& reason, bool gain_reached = false);
+  bool GainInSight() const;
+  bool Forgiven(const v1::TrialResult& result) const;
   // Starts a race or confirmation of these schedules. REQUIRES: EnsureOrdinals.
   void StartRound(v1::TrialKind kind, RoundCheckpoint round, TaskPlan* plan);
   bool RoundOpen() const;
@@ -170,6 +186,7 @@ class TaskRunner {
   }
   absl::Duration SearchTime(SteadyTime now) const;
   absl::Duration SearchLimit() const;
+  void StopSearchClock(SteadyTime now);
   void FillBest(v1::TaskStatus* status) const;
 
   TaskSpec spec_;
@@ -190,6 +207,7 @@ class TaskRunner {
   std::optional<SteadyTime> search_resumed_;
   // Best, default, speed-up and schedule as the confirmation found them.
   std::optional<v1::TaskStatus> verdict_;
+  std::string ended_by_;  // see v1.TaskStatus
   // The status with which the task had settled before a restart.
   std::optional<v1::TaskStatus> settled_status_;
 };

@@ -1,8 +1,10 @@
 // What a task shows and what it keeps across restarts.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "server/job/task_runner.h"
 
 namespace regatta {
@@ -36,6 +38,14 @@ v1::TaskStatus TaskRunner::Status(const TaskSurroundings& surroundings) const {
     (*status.mutable_outcomes())[name] = count;
   }
   status.set_reused(reused_);
+  status.set_weight(spec_.weight);
+  status.set_budget_minutes(static_cast<double>(spec_.budget_ms) / 60'000);
+  if (spec_.until_gain > 0) {
+    status.set_until_gain_percent(std::round((spec_.until_gain - 1) * 1e8) /
+                                  1e6);
+  }
+  status.set_ended_by(ended_by_);
+  status.set_device_ns(results_.device_ns());
   status.set_flops(spec_.workload.Flops());
   status.set_bytes(spec_.workload.Bytes());
   if (surroundings.device_class != nullptr) {
@@ -90,6 +100,18 @@ TaskCheckpoint TaskRunner::Checkpoint(SteadyTime now) const {
     checkpoint.in_flight.push_back(std::move(work));
   }
   return checkpoint;
+}
+
+TaskRunner TaskRunner::Resumed(int64_t first_ordinal) const {
+  CHECK(settled_ == v1::JOB_STATE_PAUSED) << "task " << spec_.index;
+  TaskRunner resumed(spec_);
+  resumed.checkpoint_ = checkpoint_;
+  TaskCheckpoint& checkpoint = resumed.checkpoint_;
+  checkpoint.forgiven_below = first_ordinal;
+  checkpoint.in_flight.clear();
+  checkpoint.round.reset();
+  checkpoint.round_attempts = 0;
+  return resumed;
 }
 
 void TaskRunner::Restore(TaskCheckpoint checkpoint,

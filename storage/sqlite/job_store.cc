@@ -74,8 +74,14 @@ absl::StatusOr<std::vector<TuningLog::StoredJob>> ListJobs(Connection& db) {
   while (true) {
     ASSIGN_OR_RETURN(const bool row, list.Step());
     if (!row) return jobs;
-    ASSIGN_OR_RETURN(TuningLog::StoredJob job, ReadJob(list));
-    jobs.push_back(std::move(job));
+    auto job = ReadJob(list);
+    if (!job.ok()) {
+      // One damaged row must not hide the others.
+      job = TuningLog::StoredJob();
+      job->job.set_job_id(list.Int(0));
+      job->damage = "its bytes in the tuning log are damaged";
+    }
+    jobs.push_back(*std::move(job));
   }
 }
 

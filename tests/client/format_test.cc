@@ -77,5 +77,17 @@ TEST(FormatTable, TextFromElsewhereCannotBreakRowsOrSteerTheTerminal) {
   EXPECT_EQ(FormatTable({{"H"}, {"a\nb\x1b[2J"}}), "H\na b [2J\n");
 }
 
+TEST(FitColumn, CutsOneColumnToTheWidthAndNoFurtherThanTwelve) {
+  const std::vector<std::vector<std::string>> rows = {
+      {"JOB", "WORKLOAD", "NAME"}, {"1", std::string(100, 'w'), "nightly"}};
+  for (const size_t width : {200, 80, 40, 10}) {
+    auto fitted = rows;
+    FitColumn(&fitted, 1, width);
+    const size_t room = width == 200 ? 100 : width == 10 ? 12 : width - 14;
+    EXPECT_EQ(fitted[1][1].size(), room) << width;
+    EXPECT_EQ(fitted[1][2], "nightly");
+  }
+}
+
 }  // namespace
 }  // namespace regatta::cli

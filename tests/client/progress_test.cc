@@ -127,5 +127,46 @@ TEST(Progress, OnATerminalItRewritesItsLinesAndKeepsNotes) {
   EXPECT_EQ(out.str(), first) << "below the note, nothing is erased";
 }
 
+v1::Job SeveralTasks(int tasks) {
+  v1::Job job = RunningJob(50);
+  for (int i = 1; i < tasks; ++i) {
+    v1::TaskStatus* task = job.add_tasks();
+    *task = job.tasks(0);
+    task->set_workload("softmax(rows=" + std::to_string(i) + ",cols=64)");
+  }
+  return job;
+}
+
+TEST(Progress, SeveralTasksHaveOneLineEachBelowTheJobs) {
+  std::ostringstream out;
+  const FakeClock clock;
+  ProgressDisplay display(/*enabled=*/true, /*terminal=*/true, clock, out);
+  v1::Job job = SeveralTasks(3);
+  job.mutable_tasks(2)->set_state(v1::JOB_STATE_PAUSED);
+  job.mutable_tasks(2)->set_reason("the default failed");
+  display.Update(job);
+  const std::string text = out.str();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4) << text;
+  EXPECT_EQ(text.find("job 1: 2 of 3 tasks go on, 1 paused; trial 150 of 600, "
+                      "22.5/s, 13 s left\n"),
+            0u)
+      << text;
+  EXPECT_NE(text.find("  softmax(rows=1,cols=64) on zn...  trial 50 of 200, "
+                      "11.2/s, 15 s left"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("paused, trial 50 of 200"), std::string::npos) << text;
+}
+
+TEST(Progress, TasksThatDoNotFitAreCounted) {
+  std::ostringstream out;
+  const FakeClock clock;
+  ProgressDisplay display(/*enabled=*/true, /*terminal=*/true, clock, out);
+  display.Update(SeveralTasks(1000));
+  const std::string text = out.str();
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 24) << text;
+  EXPECT_NE(text.find(" more tasks\n"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace regatta::cli

@@ -44,6 +44,21 @@ TEST_F(RunnerTest, AnHonestMatmulIsVerifiedAndTimed) {
   EXPECT_FALSE(result.boot_id().empty());
 }
 
+TEST_F(RunnerTest, AWorkloadTooBigForTheBoardSaysWhatItNeeds) {
+  RunnerOptions options;
+  options.run_memory_bytes = int64_t{256} << 20;
+  StartRunner(options);
+  // 256 MiB of output, twice.
+  const v1::TrialResult result = RunOne(Trial("matmul(m=8192,n=8192,k=8)"));
+  EXPECT_EQ(result.outcome(), v1::OUTCOME_OUT_OF_MEMORY);
+  EXPECT_NE(result.detail().find("needs 0.50 GiB"), std::string::npos)
+      << result.detail();
+  EXPECT_NE(result.detail().find("at most 0.25 GiB of this board's"),
+            std::string::npos)
+      << result.detail();
+  EXPECT_EQ(result.device_id(), "here");
+}
+
 TEST_F(RunnerTest, SoftmaxConvolutionAndNarrowTypesAreRight) {
   StartRunner();
   int64_t ordinal = 0;

@@ -152,6 +152,32 @@ TEST_F(SqliteOpen, RefusesANewerVersionUntouched) {
                 absl::StrCat("up to ", sqlite::Migrations().size()));
 }
 
+TEST_F(SqliteOpen, ADamagedJobIsListedAsSuchAndTheOthersAsTheyAre) {
+  MakeLog(1);
+  {
+    auto log = Open();
+    v1::SubmitJobRequest request;
+    for (const char* name : {"one", "two", "three"}) {
+      request.set_name(name);
+      ASSERT_OK(log->CreateJob(request, 1));
+    }
+  }
+  ASSERT_OK(
+      sqlite::Connection::Open(path_, sqlite::Connection::Mode::kReadWrite)
+          .value()
+          ->Execute("UPDATE job SET request = x'ffffffff' WHERE id = 2"));
+  auto log = Open();
+  const auto jobs = log->ListJobs();
+  ASSERT_OK(jobs);
+  ASSERT_EQ(jobs->size(), 3u);
+  EXPECT_EQ((*jobs)[0].request.name(), "three");
+  EXPECT_EQ((*jobs)[0].damage, "");
+  EXPECT_EQ((*jobs)[1].job.job_id(), 2);
+  EXPECT_THAT((*jobs)[1].damage, HasSubstr("damaged"));
+  EXPECT_EQ((*jobs)[2].request.name(), "one");
+  EXPECT_EQ(log->GetJob(2).status().code(), absl::StatusCode::kDataLoss);
+}
+
 TEST_F(SqliteOpen, RefusesTheDatabaseOfAnotherProgramUntouched) {
   ASSERT_OK(sqlite::Connection::Open(path_, sqlite::Connection::Mode::kCreate)
                 .value()

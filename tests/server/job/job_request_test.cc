@@ -115,7 +115,7 @@ TEST(JobRequest, BadOnesAreRefusedWithWordsAndChangeNothing) {
         << refusal.what;
   }
   EXPECT_EQ(world.log().writes(), writes);
-  EXPECT_TRUE(world.jobs().List().empty());
+  EXPECT_TRUE(world.jobs().List()->empty());
 }
 
 TEST(JobRequest, WhatIsLeftOpenIsFilledIn) {

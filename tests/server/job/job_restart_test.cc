@@ -72,7 +72,7 @@ TEST(JobRestart, AKillAtAnyWriteLosesAndRepeatsNothing) {
       EXPECT_TRUE(world.log().crashed());
       const v1::Job job = world.Job(id);
       EXPECT_EQ(job.state(), v1::JOB_STATE_DONE) << job.reason();
-      EXPECT_EQ(world.jobs().List().size(), 1u);
+      EXPECT_EQ(world.jobs().List()->size(), 1u);
       EXPECT_EQ(job.tasks(0).trials(), 10);
       EXPECT_EQ(job.tasks(1).trials(), 10);
       world.CheckInvariants(id);
@@ -250,7 +250,7 @@ TEST(JobRestart, AResentRequestIsTheSameJob) {
   EXPECT_EQ(world.Submit(request), id);
   world.Restart();
   EXPECT_EQ(world.Submit(request), id);
-  EXPECT_EQ(world.jobs().List().size(), 1u);
+  EXPECT_EQ(world.jobs().List()->size(), 1u);
 }
 
 }  // namespace

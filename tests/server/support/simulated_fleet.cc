@@ -44,7 +44,8 @@ void SimulatedFleet::SendFleet() {
     info->set_peak_flops_per_s(1e11);
     info->set_bandwidth_bytes_per_s(2e10);
     info->set_has_noise_floor(true);
-    info->set_noise_floor(0.002);
+    info->set_noise_floor(board.noise_floor);
+    info->set_memory_bytes(board.memory_bytes);
     status->set_presence(board.presence);
     status->set_state(board.presence == v1::PRESENCE_ONLINE ? "idle" : "lost");
     status->set_compiler_version(board.compiler);

@@ -29,6 +29,8 @@ struct SimulatedBoard {
   v1::Presence presence = v1::PRESENCE_ONLINE;
   int credit = 2;
   int cores = 2;
+  double noise_floor = 0.002;
+  int64_t memory_bytes = int64_t{64} << 30;
 };
 
 // What measuring a trial gives, before noise.
