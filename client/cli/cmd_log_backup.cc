@@ -49,7 +49,7 @@ absl::Status CheckPlace(const Flags& flags) {
         absl::StrCat(flags.file, " is the log itself; name another file"));
   }
   const absl::Status open = OpenCopy(flags.file).status();
-  if (absl::IsFailedPrecondition(open) && !absl::IsDataLoss(open) &&
+  if (absl::IsFailedPrecondition(open) &&
       open.message().find("held by") != std::string::npos) {
     return absl::FailedPreconditionError(
         absl::StrCat(std::string(open.message()),
