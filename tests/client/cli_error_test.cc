@@ -72,7 +72,7 @@ TEST(CliErrors, EachHasItsCodeAndAMessageAndPrintsNothingElse) {
       {{"tune", kGood, "--cache", "tepid"}, 2, "warm"},
       {{"tune", kGood, "--priority", "1000"}, 2, "--priority"},
       {{"tune", kGood, "--name", "\xff"}, 2, "--name"},
-      {{"tune", "--file", "/nonexistent"}, 2, "--file"},
+      {{"tune", "--file", "/nonexistent"}, 1, "/nonexistent"},
       {{"jobs", "x"}, 2, "'x'"},
       {{"jobs", "--watch"}, 2, "jobs ID"},
       {{"cancel"}, 2, "id"},
