@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "compiler/expr/lexer.h"
 #include "compiler/expr/syntax.h"
+#include "compiler/expr/verifier.h"
 #include "compiler/module/half.h"
 
 namespace regatta {
@@ -261,6 +262,8 @@ class ValueBuilder {
       }
       expr.carries[d] = true;
       run = &form;
+      // Larger tensors are refused later; here the product must not overflow.
+      if (shape[d] > kMaxTensorElements / divisor) return PartError(node, d);
       divisor *= shape[d];
     }
     return absl::OkStatus();

@@ -1,6 +1,7 @@
 #include "compiler/ops/pool2d.h"
 
-#include <map>
+#include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
@@ -38,12 +39,16 @@ absl::StatusOr<Window> WindowOfKind(const OpArguments& arguments) {
   Window window;
   window.rows = {.image = arguments.Int("h"), .taps = arguments.Int("h")};
   window.columns = {.image = arguments.Int("w"), .taps = arguments.Int("w")};
-  if (arguments.Int("kh") != 0 || arguments.Int("kw") != 0 ||
-      arguments.Int("pad") != 0 || arguments.Int("stride") != 1) {
+  // The parameters of one axis take over those of both, given or not.
+  const std::pair<const char*, int64_t> kUnused[] = {
+      {"kh", 0},         {"kw", 0},       {"stride", 1},   {"stride_h", 1},
+      {"stride_w", 1},   {"pad", 0},      {"pad_top", 0},  {"pad_bottom", 0},
+      {"pad_left", 0},   {"pad_right", 0}};
+  for (const auto& [name, unused] : kUnused) {
+    if (arguments.Int(name) == unused) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("kind=", arguments.Word("kind"),
-                     " takes the whole image; leave kh, kw, stride and pad "
-                     "out"));
+                     " takes the whole image; leave ", name, " out"));
   }
   return window;
 }

@@ -103,7 +103,11 @@ TEST(CallErrorTest, EachMistakeIsNamed) {
       {"pool2d(n=1,h=4,w=4,c=1,kh=2,kw=2,pad=2)",
        "a padding of 2 leaves windows of 2 with nothing"},
       {"pool2d(n=1,h=4,w=4,c=1,kh=2,kw=2,kind=global_max)",
-       "takes the whole image"},
+       "takes the whole image; leave kh out"},
+      {"pool2d(n=1,h=4,w=4,c=1,kind=global_avg,pad_top=2)",
+       "takes the whole image; leave pad_top out"},
+      {"pool2d(n=1,h=4,w=4,c=1,kind=global_avg,stride_h=2)",
+       "takes the whole image; leave stride_h out"},
       {"layer_norm(rows=1,cols=1,eps=-1)",
        "eps is '-1'; it must be a number from 0"},
       {"layer_norm(rows=1,cols=1,eps=nan)", "eps is 'nan'"},
@@ -191,6 +195,9 @@ TEST(ExpressionErrorTest, EachMistakeIsNamedWithItsPlace) {
       {"C[i] = A[i/3,i%3] where i=10, A=f32[3,3]",
        "subscript 'i' of 'A' runs from 0 to 9, but dimension 0 with those "
        "after it has the elements 0 to 8"},
+      {"C[i] = A[0,i/4294967296%4294967296,i/4294967296%4294967296,"
+       "i%4294967296] where i=4",
+       "not part of one position"},
       {"C[i] = A[i+1/3,i%3] where i=4", "stands in parentheses"},
       {"C[i] = A[i/3+1,i%3] where i=4", "a whole subscript"},
       {"C[i] = A[i/0,i%3] where i=4", "what a subscript is divided by is 0"},
