@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <array>
+#include <iterator>
 
 #include "compiler/codegen/code_generator.h"
 #include "compiler/codegen/llvm/llvm_code_generator.h"
@@ -9,11 +9,11 @@ namespace regatta {
 const CodeGenerator* FindCodeGenerator(std::string_view target_kind) {
   static const LlvmCodeGenerator& llvm = *new LlvmCodeGenerator;
   // To add a code generator, add it here.
-  static const std::array<const CodeGenerator*, 1> generators = {&llvm};
+  static const CodeGenerator* const generators[] = {&llvm};
   const auto found = std::find_if(
-      generators.begin(), generators.end(),
+      std::begin(generators), std::end(generators),
       [&](const CodeGenerator* g) { return g->target_kind() == target_kind; });
-  return found == generators.end() ? nullptr : *found;
+  return found == std::end(generators) ? nullptr : *found;
 }
 
 }  // namespace regatta

@@ -1,5 +1,3 @@
-#include <array>
-
 #include "compiler/space/rule.h"
 #include "compiler/space/rules/contraction.h"
 #include "compiler/space/rules/fold.h"
@@ -11,9 +9,10 @@
 namespace regatta {
 
 absl::Span<const SpaceRule* const> SpaceRules(std::string_view target_kind) {
-  static const std::array<const SpaceRule*, 6> kCpu = {
+  static const SpaceRule* const kCpu[] = {
       &WindowsRule(), &ContractionRule(), &RowsRule(),
-      &FoldRule(),    &TransposeRule(),   &LoopsRule()};
+      &FoldRule(),    &TransposeRule(),   &LoopsRule(),
+  };
   if (target_kind == "cpu") return kCpu;
   return {};
 }

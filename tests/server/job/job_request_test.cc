@@ -81,7 +81,7 @@ const Refusal kRefusals[] = {
            static_cast<v1::CacheState>(9));
      },
      absl::StatusCode::kInvalidArgument, "policy.cache is 9"},
-    {"unknown strategy", [](auto* r) { r->set_strategy("annealing"); },
+    {"unknown strategy", [](auto* r) { r->set_strategy("no_such"); },
      absl::StatusCode::kInvalidArgument, "evolutionary, random"},
     {"endless name", [](auto* r) { r->set_name(std::string(201, 'x')); },
      absl::StatusCode::kInvalidArgument, "name has 201 bytes"},
