@@ -2,7 +2,8 @@
 // parts; a part implements one or more consecutive stages in loops that its
 // knobs shape. A sketch is a sequence of parts that covers every stage.
 //
-// To add a rule: a file under rules/ and one line in rule_list.cc.
+// To add a rule: a file under rules/ and one line in rule_list.cc; see
+// docs/recipes.md, which also says how tests come to reach it.
 #ifndef REGATTA_COMPILER_SPACE_RULE_H_
 #define REGATTA_COMPILER_SPACE_RULE_H_
 

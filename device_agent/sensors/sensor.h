@@ -1,7 +1,7 @@
 // What a board's instruments say around a timed run.
 //
 // To add one: two files like the others here and one line in sensor_list.cc;
-// the contract suite in tests/device_agent then covers it.
+// the contract suite in tests/device_agent then covers it (docs/recipes.md).
 //
 // Not thread-safe: each timing thread has its own.
 #ifndef REGATTA_DEVICE_AGENT_SENSORS_SENSOR_H_

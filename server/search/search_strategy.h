@@ -5,7 +5,8 @@
 // sequence of asks and tells. One contract suite (tests/server) runs on every
 // strategy of the list.
 //
-// To add one: two files here and one line in strategy_list.cc.
+// To add one: two files here and one line in strategy_list.cc
+// (docs/recipes.md).
 //
 // Not thread-safe: a job's runner owns its strategies.
 #ifndef REGATTA_SERVER_SEARCH_SEARCH_STRATEGY_H_
