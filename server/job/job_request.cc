@@ -103,6 +103,12 @@ absl::Status DivideTrials(int64_t total, v1::SubmitJobRequest* request) {
     open.push_back(&task);
     weights += task.weight();
   }
+  if (open.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "trials is ", total,
+        " for all tasks together, but every task has a bound of its own; "
+        "leave out one or the other"));
+  }
   if (total < static_cast<int64_t>(open.size())) {
     return absl::InvalidArgumentError(
         absl::StrCat("trials is ", total, " for ", open.size(),
