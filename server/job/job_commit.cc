@@ -3,10 +3,13 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "server/job/job_manager.h"
+#include "storage/validate.h"
 
 namespace regatta {
 namespace {
@@ -32,16 +35,16 @@ v1::AckStatus ToAck(AppendStatus status) {
 
 }  // namespace
 
-TaskRunner* JobManager::FindTask(const v1::TrialSpec& spec) {
+absl::StatusOr<TaskRunner*> JobManager::FindTask(const v1::TrialSpec& spec) {
   auto job = jobs_.find(spec.job_id());
   if (job == jobs_.end()) {
-    LoadEnded(spec.job_id());
+    RETURN_IF_ERROR(LoadEnded(spec.job_id()));
     job = jobs_.find(spec.job_id());
   }
-  if (job == jobs_.end()) return nullptr;
   auto& tasks = job->second.job.tasks();
   if (spec.task() < 0 || spec.task() >= static_cast<int>(tasks.size())) {
-    return nullptr;
+    return absl::NotFoundError(
+        absl::StrCat("job ", spec.job_id(), " has no task ", spec.task()));
   }
   return &tasks[spec.task()];
 }
@@ -51,11 +54,9 @@ absl::Status JobManager::CheckResult(const v1::TrialResult& result) {
   if (spec.trial_id().empty()) {
     return absl::InvalidArgumentError("a result without a trial_id");
   }
-  TaskRunner* task = FindTask(spec);
-  if (task == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("trial ", spec.trial_id(), ": this tuning log has no job ",
-                     spec.job_id(), " with a task ", spec.task()));
+  const auto task = FindTask(spec);
+  if (!task.ok()) {
+    return Annotate(task.status(), absl::StrCat("trial ", spec.trial_id()));
   }
   if (!v1::Outcome_IsValid(result.outcome()) ||
       result.outcome() == v1::OUTCOME_UNSPECIFIED) {
@@ -63,7 +64,13 @@ absl::Status JobManager::CheckResult(const v1::TrialResult& result) {
         absl::StrCat("trial ", spec.trial_id(), ": outcome ",
                      static_cast<int>(result.outcome()), " does not exist"));
   }
-  return task->Check(result);
+  // It would be kept apart from this log's own evidence.
+  if (absl::StartsWith(result.provenance(), kImportProvenance)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("trial ", spec.trial_id(), ": provenance is '",
+                     result.provenance(), "', but a board sent it"));
+  }
+  return (*task)->Check(result);
 }
 
 absl::StatusOr<std::vector<v1::TrialAck>> JobManager::Store(
@@ -113,8 +120,9 @@ void JobManager::KeepUnstored(std::vector<Arrival> arrivals) {
 void JobManager::ApplyResult(const Arrival& arrival, v1::AckStatus status,
                              SteadyTime committed) {
   const v1::TrialSpec& spec = arrival.result.spec();
-  TaskRunner* task = FindTask(spec);
-  if (task == nullptr) return;
+  const auto found = FindTask(spec);
+  CHECK(found.ok()) << found.status();  // it was checked in this very step
+  TaskRunner* const task = *found;
   // A duplicate was taken in when it was stored, unless that append failed in
   // the middle: then the task still waits for it.
   const bool news =
@@ -139,11 +147,14 @@ void JobManager::CommitResults(std::vector<Arrival> arrivals) {
   }
   if (arrivals.empty()) return;
   v1::CommitAck commit_ack;
-  std::vector<Arrival> good;
+  std::vector<Arrival> good, unchecked;
   for (Arrival& arrival : arrivals) {
     const absl::Status status = CheckResult(arrival.result);
     if (status.ok()) {
       good.push_back(std::move(arrival));
+    } else if (!absl::IsInvalidArgument(status) && !absl::IsNotFound(status)) {
+      NoteTrouble(status);
+      unchecked.push_back(std::move(arrival));
     } else {
       LOG(kWarning) << "result refused: " << status.message();
       *commit_ack.add_acks() = MakeAck(arrival.result, v1::ACK_STATUS_REJECTED,
@@ -159,9 +170,12 @@ void JobManager::CommitResults(std::vector<Arrival> arrivals) {
   if (commit_ack.acks_size() > 0) options_.dispatcher->Acknowledge(commit_ack);
   if (!acks.ok()) {
     NoteTrouble(acks.status());
+    good.insert(good.end(), std::make_move_iterator(unchecked.begin()),
+                std::make_move_iterator(unchecked.end()));
     KeepUnstored(std::move(good));
     return;
   }
+  KeepUnstored(std::move(unchecked));
   for (size_t i = 0; i < good.size(); ++i) {
     ApplyResult(good[i], (*acks)[i].status(), committed);
     const v1::TrialResult& result = good[i].result;

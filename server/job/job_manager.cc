@@ -11,6 +11,12 @@
 #include "proto/outcome_names.h"
 
 namespace regatta {
+namespace {
+
+// The version of every job that only the log holds: it never changes again.
+constexpr int64_t kVersionInLog = -1;
+
+}  // namespace
 
 JobManager::JobManager(JobManagerOptions options)
     : options_(std::move(options)),
@@ -198,13 +204,26 @@ absl::StatusOr<std::vector<v1::Job>> JobManager::List() const {
   return jobs;
 }
 
-void JobManager::LoadEnded(int64_t job_id) {
-  if (job_id <= 0 || job_id > newest_id_ || broken_.count(job_id) > 0) return;
-  const auto stored = options_.log->GetJob(job_id);
-  if (!stored.ok() || !IsEnded(stored->job.state())) return;
-  auto job = ManagedJob::Load(*stored);
-  if (!job.ok()) return;
-  PublishSnapshot(jobs_.try_emplace(job_id, *std::move(job)).first->second);
+absl::Status JobManager::LoadEnded(int64_t job_id) {
+  if (job_id <= 0 || job_id > newest_id_) {
+    return absl::NotFoundError(
+        absl::StrCat("this tuning log has no job ", job_id));
+  }
+  if (broken_.count(job_id) > 0) {
+    return absl::NotFoundError(
+        absl::StrCat("job ", job_id, " of this tuning log is damaged"));
+  }
+  ASSIGN_OR_RETURN(const TuningLog::StoredJob stored,
+                   options_.log->GetJob(job_id));
+  if (!IsEnded(stored.job.state())) {
+    return absl::NotFoundError(
+        absl::StrCat("job ", job_id, " of this tuning log never started"));
+  }
+  ASSIGN_OR_RETURN(ManagedJob job, ManagedJob::Load(stored));
+  JobSlot& slot = jobs_.try_emplace(job_id, std::move(job)).first->second;
+  slot.ended = true;  // so that it is forgotten again
+  PublishSnapshot(slot);
+  return absl::OkStatus();
 }
 
 void JobManager::ForgetEnded() {
@@ -214,16 +233,19 @@ void JobManager::ForgetEnded() {
   }
   if (ended.size() <= kKeptEnded) return;
   ended.resize(ended.size() - kKeptEnded);
-  std::lock_guard lock(view_mutex_);
-  for (const int64_t id : ended) {
-    const auto& tasks = jobs_.at(id).job.tasks();
-    for (const TaskRunner& task : tasks) {
-      last_result_.erase({id, task.spec().index});
+  {
+    std::lock_guard lock(view_mutex_);
+    for (const int64_t id : ended) {
+      const auto& tasks = jobs_.at(id).job.tasks();
+      for (const TaskRunner& task : tasks) {
+        last_result_.erase({id, task.spec().index});
+      }
+      jobs_.erase(id);
+      snapshots_.erase(id);
     }
-    jobs_.erase(id);
-    snapshots_.erase(id);
+    ended_forgotten_ = true;
   }
-  ended_forgotten_ = true;
+  view_changed_.notify_all();
 }
 
 absl::StatusOr<v1::Job> JobManager::Resume(int64_t job_id) {
@@ -289,20 +311,19 @@ absl::StatusOr<v1::Job> JobManager::WaitForChange(int64_t job_id,
                                                   absl::Duration timeout,
                                                   int64_t* version) const {
   std::unique_lock lock(view_mutex_);
-  auto found = snapshots_.find(job_id);
-  if (found != snapshots_.end()) {
-    view_changed_.wait_for(lock, absl::ToChronoMilliseconds(timeout), [&] {
-      // It may be forgotten meanwhile.
-      found = snapshots_.find(job_id);
-      return view_closed_ || found == snapshots_.end() ||
-             found->second.version != *version;
-    });
-    if (view_closed_) {
-      return absl::UnavailableError("the server is shutting down");
-    }
+  auto found = snapshots_.end();
+  view_changed_.wait_for(lock, absl::ToChronoMilliseconds(timeout), [&] {
+    found = snapshots_.find(job_id);  // it may be forgotten meanwhile
+    const int64_t now =
+        found == snapshots_.end() ? kVersionInLog : found->second.version;
+    return view_closed_ || now != *version;
+  });
+  if (view_closed_) {
+    return absl::UnavailableError("the server is shutting down");
   }
   if (found == snapshots_.end()) {
     lock.unlock();
+    *version = kVersionInLog;
     return Get(job_id);  // from the log, or NotFound with its words
   }
   const Snapshot& snapshot = found->second;

@@ -12,7 +12,8 @@
 //
 // Thread safety: all methods may be called from any thread. Step runs on one
 // thread at a time; Run calls it whenever there is something to do. Readers
-// (Get, List, WaitForChange, fleet) never wait for the log.
+// never wait for a step, nor for the log but to read ended jobs that are no
+// longer in memory (Get, List, WaitForChange).
 #ifndef REGATTA_SERVER_JOB_JOB_MANAGER_H_
 #define REGATTA_SERVER_JOB_JOB_MANAGER_H_
 
@@ -78,7 +79,8 @@ class JobManager : public Dispatcher::Listener {
 
   // The job once its status is another than the one of `version`, at once for
   // version 0, or after `timeout` as it is then. Sets `version` to what is
-  // returned. Unavailable once the manager closes.
+  // returned; a job that left memory meanwhile has ended and has another
+  // version than any before. Unavailable once the manager closes.
   absl::StatusOr<v1::Job> WaitForChange(int64_t job_id, absl::Duration timeout,
                                         int64_t* version) const;
   std::shared_ptr<const FleetView> fleet() const;
@@ -145,10 +147,13 @@ class JobManager : public Dispatcher::Listener {
   absl::StatusOr<std::vector<v1::TrialAck>> Store(
       const std::vector<Arrival>& arrivals);
   void KeepUnstored(std::vector<Arrival> arrivals);
-  // Null: there is no such task. A job that only the log holds is loaded.
-  TaskRunner* FindTask(const v1::TrialSpec& spec);
-  void LoadEnded(int64_t job_id);
+  // NotFound: there is no such task. A job that only the log holds is loaded;
+  // another error: it could not be read now.
+  absl::StatusOr<TaskRunner*> FindTask(const v1::TrialSpec& spec);
+  absl::Status LoadEnded(int64_t job_id);
   void ForgetEnded();
+  // InvalidArgument or NotFound: the result is refused, now and later. Another
+  // error: the log could not be asked.
   absl::Status CheckResult(const v1::TrialResult& result);
   void ApplyResult(const Arrival& arrival, v1::AckStatus status,
                    SteadyTime committed);

@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -14,8 +15,8 @@
 #include "proto/outcome_names.h"
 #include "regatta/v1/dispatch_service.grpc.pb.h"
 #include "regatta/v1/tuning_service.grpc.pb.h"
-#include "server/tracker_client.h"
 #include "server/query/workload_info.h"
+#include "server/tracker_client.h"
 #include "server/tuning_server.h"
 #include "tests/server/support/server_world.h"
 
@@ -143,8 +144,8 @@ class Service : public ::testing::Test {
     service.compiler_version = options.compiler_version;
     service.list_devices = [this] { return client_->ListDevices(); };
     service_ = std::make_unique<TuningServiceImpl>(service);
-    log_service_ = std::make_unique<LogServiceImpl>(
-        &world_.plain_log(), DescribeWorkloadText);
+    log_service_ = std::make_unique<LogServiceImpl>(&world_.plain_log(),
+                                                    DescribeWorkloadText);
     auto server =
         TuningServer::Start("127.0.0.1:0", service_.get(), log_service_.get());
     CHECK(server.ok()) << server.status();
@@ -178,6 +179,8 @@ class Service : public ::testing::Test {
 
   std::vector<v1::Job> Watch(int64_t job_id) {
     grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() +
+                         std::chrono::minutes(2));
     v1::GetJobRequest request;
     request.set_job_id(job_id);
     auto reader = stub_->WatchJob(&context, request);
@@ -243,6 +246,20 @@ TEST_F(Service, RunsAJobAndStreamsItToItsEnd) {
   ASSERT_TRUE(
       stub_->ListDevices(&devices, v1::ListDevicesRequest(), &listed).ok());
   EXPECT_EQ(listed.devices(0).info().device_id(), "board");
+}
+
+TEST_F(Service, StreamsTheEndOfAJobThatOnlyTheLogHolds) {
+  StartTracking();
+  for (size_t i = 0; i <= JobManager::kKeptEnded; ++i) {
+    const auto job = jobs_->Submit(Request(1000));
+    ASSERT_TRUE(job.ok()) << job.status();
+    ASSERT_TRUE(jobs_->Cancel(job->job_id()).ok());
+  }
+  jobs_->Step();
+  const std::vector<v1::Job> seen = Watch(1);
+  EXPECT_TRUE(status_.ok()) << status_.error_message();
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_EQ(seen[0].state(), v1::JOB_STATE_CANCELLED);
 }
 
 TEST_F(Service, AttachesAgainAfterTheStreamBreaksAndLosesNothing) {

@@ -96,6 +96,20 @@ TEST(JobBudget, SharesOfTrialsAddUpAndLeaveNoTaskWithout) {
               HasSubstr("3 tasks together"));
 }
 
+TEST(JobBudget, TrialsForAllTasksNeedOneWithoutItsOwn) {
+  ServerWorld world;
+  world.jobs().Step();
+  v1::SubmitJobRequest request;
+  AddTask(&request, kMatmul)->set_trials(5);
+  AddTask(&request, kSmall)->set_minutes(1);
+  request.set_trials(100);
+  const auto refused = world.jobs().Submit(request);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("trials is 100"));
+  EXPECT_TRUE(world.jobs().List()->empty());
+}
+
 TEST(JobBudget, TheEndSaysWhichBoundItWas) {
   ServerWorld world;
   v1::SubmitJobRequest request;
@@ -337,6 +351,76 @@ TEST(JobsKept, EndedOnesBeyondTheNewestAreReadFromTheLog) {
               absl::StatusCode::kNotFound);
     world.Restart();
   }
+}
+
+// Ends more jobs than are kept in memory.
+void EndManyJobs(ServerWorld& world) {
+  for (size_t i = 0; i <= JobManager::kKeptEnded; ++i) {
+    const int64_t id = world.Submit(world.Request(kSmall, 1));
+    ASSERT_TRUE(world.jobs().Cancel(id).ok());
+  }
+  world.jobs().Step();
+}
+
+TEST(JobsKept, AWatcherSeesTheEndOfOneThatIsForgottenMeanwhile) {
+  ServerWorld world;
+  const int64_t id = world.Submit(world.Request(kSmall, 5));
+  int64_t version = 0;
+  ASSERT_TRUE(world.jobs().WaitForChange(id, absl::Seconds(9), &version).ok());
+  const int64_t seen = version;
+  ASSERT_TRUE(world.jobs().Cancel(id).ok());
+  EndManyJobs(world);
+  const auto job = world.jobs().WaitForChange(id, absl::Seconds(9), &version);
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(job->state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_NE(version, seen);
+  // There is no more to come.
+  const int64_t last = version;
+  ASSERT_TRUE(
+      world.jobs().WaitForChange(id, absl::Milliseconds(1), &version).ok());
+  EXPECT_EQ(version, last);
+}
+
+TEST(JobsKept, ALateResultWaitsWhileItsJobCannotBeRead) {
+  ServerWorld world;
+  const int64_t id = world.Submit(world.Request(kSmall, 30));
+  v1::TrialResult late =
+      world.fleet().Measure(world.fleet().held().begin()->second.trials(0),
+                            false, world.fleet().boards()[0], 1);
+  // The fleet answers what it holds as cancelled; this one it had handed out.
+  late.mutable_spec()->set_ordinal(20);
+  late.mutable_spec()->set_trial_id(absl::StrCat(id, "/0/20"));
+  ASSERT_TRUE(world.jobs().Cancel(id).ok());
+  EndManyJobs(world);
+  const int64_t running = world.Submit(world.Request(kMatmul, 30));
+  const auto& acks = world.fleet().acks();
+  const size_t before = acks.size();
+  const size_t records = world.Records(kSmall).size();
+
+  world.log().FailReadsOfJobsWith(absl::UnavailableError("disk I/O error"));
+  world.fleet().Deliver(late);
+  world.Turn();
+  ASSERT_EQ(acks.size(), before + 1);  // of the job that runs
+  EXPECT_EQ(acks.back().status(), v1::ACK_STATUS_STORED);
+  EXPECT_NE(acks.back().trial_id(), late.spec().trial_id());
+  EXPECT_THAT(world.Job(running).reason(), HasSubstr("disk I/O error"));
+
+  world.log().FailReadsOfJobsWith(absl::OkStatus());
+  world.jobs().Step();
+  ASSERT_EQ(acks.size(), before + 2);
+  EXPECT_EQ(acks.back().status(), v1::ACK_STATUS_STORED)
+      << acks.back().reason();
+  EXPECT_EQ(acks.back().trial_id(), late.spec().trial_id());
+  EXPECT_EQ(world.Job(running).reason(), "");
+  EXPECT_EQ(world.Records(kSmall).size(), records + 1);
+
+  // Once more: a duplicate. Its job is in memory no longer than the step.
+  world.fleet().Deliver(late);
+  world.jobs().Step();
+  EXPECT_EQ(acks.back().status(), v1::ACK_STATUS_DUPLICATE);
+  world.log().FailReadsOfJobsWith(absl::UnavailableError("disk I/O error"));
+  EXPECT_EQ(world.jobs().Get(id).status().code(),
+            absl::StatusCode::kUnavailable);
 }
 
 TEST(JobsKept, ADamagedOneIsListedAsFailedAndTheOthersGoOn) {

@@ -261,6 +261,12 @@ TEST_F(ForgedResult, UnderAnotherKey) {
   ExpectRefused(result, "ordinal");
 }
 
+TEST_F(ForgedResult, AsAnImportedOne) {
+  v1::TrialResult result = good_;
+  result.set_provenance("import:lab-b");
+  ExpectRefused(result, "provenance is 'import:lab-b'");
+}
+
 TEST_F(ForgedResult, MalformedOnesDoNotHoldUpTheHonestOnes) {
   v1::TrialResult bad = good_;
   bad.mutable_blocks(0)->set_calls(0);  // only the log looks at blocks

@@ -28,6 +28,10 @@ class CrashingLog : public TuningLog {
   bool crashed() const { return left_ == -1; }
   // Every write fails with this until it is cleared.
   void FailWith(absl::Status status) { failure_ = std::move(status); }
+  // Every read of one job likewise.
+  void FailReadsOfJobsWith(absl::Status status) {
+    read_failure_ = std::move(status);
+  }
   int64_t writes() const { return writes_; }
 
   std::string LogId() const override { return log_->LogId(); }
@@ -65,9 +69,7 @@ class CrashingLog : public TuningLog {
   absl::StatusOr<std::vector<ClassFacts>> FactsOfClasses() const override {
     return log_->FactsOfClasses();
   }
-  absl::StatusOr<int64_t> RebuildBest() override {
-    return log_->RebuildBest();
-  }
+  absl::StatusOr<int64_t> RebuildBest() override { return log_->RebuildBest(); }
   const LogUpkeep& upkeep() const override { return log_->upkeep(); }
   LogExchange& exchange() override { return log_->exchange(); }
   void NameHolder(const std::string& holder) override {
@@ -94,6 +96,7 @@ class CrashingLog : public TuningLog {
     return Write<absl::Status>([&] { return log_->SaveJob(job, checkpoint); });
   }
   absl::StatusOr<StoredJob> GetJob(int64_t job_id) const override {
+    if (!read_failure_.ok()) return read_failure_;
     return log_->GetJob(job_id);
   }
   absl::StatusOr<std::vector<StoredJob>> ListJobs() const override {
@@ -122,7 +125,7 @@ class CrashingLog : public TuningLog {
   int64_t left_ = 0;
   bool after_ = false;
   int64_t writes_ = 0;
-  absl::Status failure_;
+  absl::Status failure_, read_failure_;
 };
 
 }  // namespace regatta::testing
