@@ -29,7 +29,9 @@ struct Flags {
   ServerFlags server;
   PolicyFlags policy;
   std::string workload;
+  CLI::Option* workload_option = nullptr;
   std::string file;
+  CLI::Option* file_option = nullptr;
   int64_t trials = 0;
   double minutes = 0;
   double until_gain = 0;
@@ -66,14 +68,12 @@ absl::StatusOr<v1::SubmitJobRequest> RequestOfFlags(const Flags& flags) {
 }
 
 absl::StatusOr<v1::SubmitJobRequest> Request(const Flags& flags) {
-  if (flags.file.empty() == flags.workload.empty()) {
+  const bool from_file = flags.file_option->count() > 0;
+  if (!from_file && flags.workload_option->count() == 0) {
     return absl::InvalidArgumentError(
-        flags.file.empty()
-            ? "a workload is required, or --file with several"
-            : "a workload and --file are both given; the file names its own");
+        "a workload is required, or --file with several");
   }
-  auto request =
-      flags.file.empty() ? RequestOfFlags(flags) : ReadJobsFile(flags.file);
+  auto request = from_file ? ReadJobsFile(flags.file) : RequestOfFlags(flags);
   RETURN_IF_ERROR(request.status());
   // Sent again after a lost answer, it is the same job.
   request->set_request_id(absl::StrCat(getpid(), "-", RealClock().Steady().ns,
@@ -150,7 +150,7 @@ int Watch(ServerClient& client, const v1::Job& submitted, const Flags& flags) {
 // A refusal by the server, with the place in the file that it is about.
 absl::Status Refusal(const Flags& flags, const v1::SubmitJobRequest& request,
                      const absl::Status& status) {
-  if (flags.file.empty() || absl::IsUnavailable(status) ||
+  if (flags.file_option->count() == 0 || absl::IsUnavailable(status) ||
       absl::IsDeadlineExceeded(status)) {
     return status;
   }
@@ -191,7 +191,7 @@ AddedCommand AddTune(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand(
       "tune", "Search for the fastest schedule of a workload on boards");
-  CLI::Option* workload =
+  flags->workload_option =
       AddWorkloadArgument(command, &flags->workload)->required(false);
   CLI::Option* file = command
                           ->add_option("--file", flags->file,
@@ -199,7 +199,7 @@ AddedCommand AddTune(CLI::App& app) {
                                        "tasks, instead of a workload and the "
                                        "flags that describe it")
                           ->check(Utf8Text())
-                          ->excludes(workload);
+                          ->excludes(flags->workload_option);
   CLI::Option* trials = AddWholeNumber(
       command, "--trials", &flags->trials, int64_t{1}, int64_t{1'000'000},
       "New candidates per device class (count). Default: 200, unless "
@@ -243,6 +243,7 @@ AddedCommand AddTune(CLI::App& app) {
       ->default_str("0");
   command->add_flag("--detach", flags->detach,
                     "Submit and return; watch with `regatta jobs`");
+  flags->file_option = file;
   // What the file says itself.
   for (CLI::Option* option : command->get_options()) {
     if (option != file && option->get_name() != "--help" &&

@@ -72,7 +72,17 @@ TEST(CliErrors, EachHasItsCodeAndAMessageAndPrintsNothingElse) {
       {{"tune", kGood, "--cache", "tepid"}, 2, "warm"},
       {{"tune", kGood, "--priority", "1000"}, 2, "--priority"},
       {{"tune", kGood, "--name", "\xff"}, 2, "--name"},
-      {{"tune", "--file", "/nonexistent"}, 1, "/nonexistent"},
+      {{"tune", "--file", "/nonexistent"}, 1, "/nonexistent: cannot be read"},
+      {{"tune", "--file", ""}, 1, "cannot be read"},
+      {{"tune", "--file", "/dev/null"}, 2, "/dev/null: line 1, column 1"},
+      {{"tune", "--file", "/dev/null", "--trials", "5"}, 2, "--trials"},
+      {{"tune", "--file", "/dev/null", "--threads", "2"}, 2, "--threads"},
+      {{"tune", kGood, "--file", "/dev/null"}, 2, "--file"},
+      {{"tune", kGood, "--until-gain", "0"}, 2, "--until-gain"},
+      {{"tune", kGood, "--until-gain", "nan"}, 2, "--until-gain"},
+      {{"tune", kGood, "--weight", "-1"}, 2, "--weight"},
+      {{"resume"}, 2, "id"},
+      {{"resume", "x"}, 2, "x"},
       {{"jobs", "x"}, 2, "'x'"},
       {{"jobs", "--watch"}, 2, "jobs ID"},
       {{"cancel"}, 2, "id"},
@@ -165,7 +175,7 @@ TEST(CliErrors, WhatCannotBePrintedIsNoSuccess) {
 
 TEST(CliHelp, IsASuccessOnStandardOutput) {
   for (const std::string command :
-       {"", "up", "devices", "tune", "jobs", "cancel", "best", "records",
+       {"", "up", "devices", "tune", "jobs", "cancel", "resume", "best", "records",
         "compile", "run", "ops"}) {
     const ProcessResult result =
         command.empty() ? Regatta({"--help"}) : Regatta({command, "--help"});
