@@ -1,11 +1,9 @@
 #include "server/log_service.h"
 
 #include <algorithm>
-#include <fstream>
 #include <string>
 #include <vector>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "proto/grpc_status_service.h"
 
@@ -66,30 +64,17 @@ grpc::Status LogServiceImpl::Backup(
     return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED,
                         "another backup of this log runs; try again after it");
   }
-  // The copy passes through a file, so that the log is held to one state for no
-  // longer than its disk takes, however slow the client is.
-  const std::string scratch = log_->upkeep().ScratchPath();
-  std::remove(scratch.c_str());  // of a server that was killed
-  const absl::Cleanup remove = [&] { std::remove(scratch.c_str()); };
-  const absl::Status copied =
-      log_->upkeep().Backup(scratch, Reporter(context, writer));
-  if (!copied.ok()) return ToGrpc(copied);
-  std::ifstream file(scratch, std::ios::binary);
-  std::vector<char> buffer(kBytesPerPage);
   int64_t bytes = 0;
-  while (file.read(buffer.data(), buffer.size()) || file.gcount() > 0) {
-    v1::BackupLogResponse response;
-    response.set_data(buffer.data(), file.gcount());
-    bytes += file.gcount();
-    if (closing_ || !writer->Write(response)) {
-      return grpc::Status(grpc::StatusCode::CANCELLED,
-                          "the backup was stopped");
-    }
-  }
-  if (!file.eof()) {
-    return grpc::Status(grpc::StatusCode::DATA_LOSS,
-                        absl::StrCat(scratch, ": cannot be read back"));
-  }
+  const absl::Status sent = log_->upkeep().StreamBackup(
+      [&](std::string_view data) -> absl::Status {
+        v1::BackupLogResponse response;
+        response.set_data(std::string(data));
+        bytes += static_cast<int64_t>(data.size());
+        if (!closing_ && writer->Write(response)) return absl::OkStatus();
+        return absl::CancelledError("the backup was stopped");
+      },
+      Reporter(context, writer));
+  if (!sent.ok()) return ToGrpc(sent);
   v1::BackupLogResponse response;
   response.mutable_end()->set_bytes(bytes);
   writer->Write(response);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -42,13 +43,18 @@ class LogUpkeep {
   // Writes a copy of the log, as of one moment, to `path`, which must not
   // exist, and syncs it. Records may arrive meanwhile. The copy is a log of its
   // own with the same LogId. Works, too, while the log's file is gone from its
-  // place (see Append): what was stored is then saved. After an error the file
-  // may be there, cut off.
+  // place (see Append): what was stored is then saved. Nothing of it is left
+  // after an error.
   virtual absl::Status Backup(const std::string& path,
                               const UpkeepProgress& progress) const = 0;
 
-  // A path beside the log's file for such a copy on its way elsewhere.
-  virtual std::string ScratchPath() const = 0;
+  // Calls `data` with the bytes of such a copy, in order; an error of it ends
+  // the call and is returned. The copy passes through a file beside the log
+  // that nobody else can name, so that the log is held to one state for no
+  // longer than its disk takes, however slow `data` is.
+  virtual absl::Status StreamBackup(
+      const std::function<absl::Status(std::string_view bytes)>& data,
+      const UpkeepProgress& progress) const = 0;
 };
 
 }  // namespace regatta

@@ -1,13 +1,7 @@
 #include "client/cli/log_access.h"
 
-#include <unistd.h>
-
-#include <cstdio>
-#include <fstream>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
-#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "client/cli/log_client.h"
 #include "client/cli/server_address.h"
@@ -16,8 +10,6 @@
 
 namespace regatta::cli {
 namespace {
-
-constexpr size_t kCopyBytes = 1 << 20;
 
 class FileLog : public LogAccess {
  public:
@@ -34,19 +26,7 @@ class FileLog : public LogAccess {
 
   absl::Status Backup(const std::function<absl::Status(std::string_view)>& data,
                       const UpkeepProgress& progress) override {
-    // As a server does it: the copy is made beside the log and read from there.
-    const std::string scratch =
-        absl::StrCat(log_->upkeep().ScratchPath(), ".", getpid());
-    const absl::Cleanup remove = [&] { std::remove(scratch.c_str()); };
-    RETURN_IF_ERROR(log_->upkeep().Backup(scratch, progress));
-    std::ifstream file(scratch, std::ios::binary);
-    std::vector<char> buffer(kCopyBytes);
-    while (file.read(buffer.data(), buffer.size()) || file.gcount() > 0) {
-      RETURN_IF_ERROR(
-          data({buffer.data(), static_cast<size_t>(file.gcount())}));
-    }
-    if (file.eof()) return absl::OkStatus();
-    return absl::DataLossError(absl::StrCat(scratch, ": cannot be read back"));
+    return log_->upkeep().StreamBackup(data, progress);
   }
 
   absl::Status Export(

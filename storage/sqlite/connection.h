@@ -122,7 +122,8 @@ class Connection {
   int WalPages() const { return wal_pages_; }
   // Copies the database, as of one moment, to a new file at `path`, and syncs
   // it. `progress` is told of pages done and of all; false stops it with
-  // Cancelled.
+  // Cancelled. Nothing is left at `path` after an error, but for a file that
+  // was there before.
   absl::Status CopyTo(
       const std::string& path,
       const std::function<bool(int64_t done, int64_t total)>& progress);

@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "base/status_macros.h"
+#include "base/sync_path.h"
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/sqlite_status.h"
 
@@ -14,15 +16,6 @@ namespace {
 
 // Pages between two reports: 4 MiB or so.
 constexpr int kStepPages = 1024;
-
-absl::Status SyncFile(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return SystemStatus(errno, "open", path);
-  const int result = fsync(fd);
-  const int error = errno;
-  close(fd);
-  return result == 0 ? absl::OkStatus() : SystemStatus(error, "sync", path);
-}
 
 absl::Status ErrorOf(sqlite3* db, int code, const std::string& path) {
   return SqliteStatus(code, sqlite3_system_errno(db), sqlite3_errmsg(db), path);
@@ -45,6 +38,7 @@ absl::Status Connection::CopyTo(
       open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (fd < 0) return SystemStatus(errno, "create", path);
   close(fd);
+  absl::Cleanup remove = [&path] { unlink(path.c_str()); };
   int code =
       sqlite3_open_v2(path.c_str(), &copy, SQLITE_OPEN_READWRITE, nullptr);
   if (code != SQLITE_OK) return ErrorOf(copy, code, path);
@@ -71,7 +65,11 @@ absl::Status Connection::CopyTo(
   code = sqlite3_close(copy);
   if (code != SQLITE_OK) return ErrorOf(copy, code, path);
   copy = nullptr;
-  return SyncFile(path);
+  if (const int error = SyncPath(path); error != 0) {
+    return SystemStatus(error, "sync", path);
+  }
+  std::move(remove).Cancel();
+  return absl::OkStatus();
 }
 
 }  // namespace regatta::sqlite

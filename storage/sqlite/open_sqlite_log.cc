@@ -1,16 +1,15 @@
 // Everything between a path and a log that may be used, in order.
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
-#include <filesystem>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/sync_path.h"
 #include "storage/sqlite/check_log.h"
 #include "storage/sqlite/log_file.h"
 #include "storage/sqlite/migrations.h"
@@ -19,15 +18,6 @@
 
 namespace regatta::sqlite {
 namespace {
-
-absl::Status SyncPath(const std::string& path, int flags) {
-  const int fd = open(path.c_str(), flags | O_CLOEXEC);
-  if (fd < 0) return SystemStatus(errno, "open", path);
-  const int result = fsync(fd);
-  const int error = errno;
-  close(fd);
-  return result == 0 ? absl::OkStatus() : SystemStatus(error, "sync", path);
-}
 
 void RemoveLog(const std::string& path) {
   for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
@@ -67,12 +57,15 @@ absl::Status CreateLog(const std::string& path) {
       chmod(fresh.c_str(), info.st_mode & 0777) != 0) {
     return SystemStatus(errno, "set the mode of", fresh);
   }
-  RETURN_IF_ERROR(SyncPath(fresh, O_RDONLY));
+  if (const int error = SyncPath(fresh); error != 0) {
+    return SystemStatus(error, "sync", fresh);
+  }
   if (rename(fresh.c_str(), path.c_str()) != 0) {
     return SystemStatus(errno, "create", path);
   }
-  return SyncPath(std::filesystem::path(path).parent_path().string(),
-                  O_RDONLY | O_DIRECTORY);
+  const int error = SyncFolderOf(path);
+  return error == 0 ? absl::OkStatus()
+                    : SystemStatus(error, "sync the folder of", path);
 }
 
 // How to look at the file without changing it. Without a write-ahead log it
@@ -150,6 +143,7 @@ absl::StatusOr<std::unique_ptr<TuningLog>> OpenToWrite(
   }
   ASSIGN_OR_RETURN(std::unique_ptr<Connection> writer, OpenWriter(path));
   ASSIGN_OR_RETURN(std::string log_id, ReadLogId(*writer));
+  SqliteUpkeep::RemoveStaleScratch(path);
   std::move(discard).Cancel();
   return std::make_unique<SqliteTuningLog>(
       path, std::move(log_id), std::move(lock), std::move(writer),

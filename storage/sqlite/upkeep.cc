@@ -1,11 +1,50 @@
 #include "storage/sqlite/upkeep.h"
 
-#include <memory>
+#include <fcntl.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/unique_fd.h"
 #include "storage/sqlite/integrity.h"
+#include "storage/sqlite/sqlite_status.h"
 
 namespace regatta::sqlite {
+namespace {
+
+constexpr size_t kReadBytes = 1 << 20;
+constexpr std::string_view kScratch = ".backup-scratch.";
+constexpr size_t kRandomDigits = 16;
+
+// "LOG.backup-scratch.PID-RANDOM", RANDOM of 16 hexadecimal digits.
+std::string ScratchPath(const std::string& log) {
+  uint64_t random = 0;
+  sqlite3_randomness(sizeof(random), &random);
+  return absl::StrCat(log, std::string(kScratch), getpid(), "-",
+                      absl::Hex(random, absl::kZeroPad16));
+}
+
+bool IsScratchOf(const std::string& log_name, std::string_view name) {
+  const std::string begin = absl::StrCat(log_name, std::string(kScratch));
+  if (name.substr(0, begin.size()) != begin) return false;
+  name.remove_prefix(begin.size());
+  const size_t dash = name.find('-');
+  if (dash == 0 || dash == std::string_view::npos) return false;
+  const std::string_view pid = name.substr(0, dash);
+  const std::string_view random = name.substr(dash + 1);
+  return std::all_of(pid.begin(), pid.end(), absl::ascii_isdigit) &&
+         random.size() == kRandomDigits &&
+         random.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+}  // namespace
 
 absl::StatusOr<int64_t> SqliteUpkeep::Check(
     const std::function<void(const LogFinding&)>& visit,
@@ -23,6 +62,42 @@ absl::Status SqliteUpkeep::Backup(const std::string& path,
   return db->CopyTo(path, [&](int64_t done, int64_t total) {
     return !progress || progress("copying pages", done, total);
   });
+}
+
+absl::Status SqliteUpkeep::StreamBackup(
+    const std::function<absl::Status(std::string_view bytes)>& data,
+    const UpkeepProgress& progress) const {
+  const std::string scratch = ScratchPath(path_);
+  RETURN_IF_ERROR(Backup(scratch, progress));
+  const UniqueFd file(open(scratch.c_str(), O_RDONLY | O_CLOEXEC));
+  const int open_error = errno;
+  // It is ours alone: it goes with this process, however that ends.
+  unlink(scratch.c_str());
+  if (!file.valid()) return SystemStatus(open_error, "read back", scratch);
+  std::vector<char> buffer(kReadBytes);
+  while (true) {
+    const ssize_t size = read(file.get(), buffer.data(), buffer.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return SystemStatus(errno, "read back", scratch);
+    if (size == 0) return absl::OkStatus();
+    RETURN_IF_ERROR(data({buffer.data(), static_cast<size_t>(size)}));
+  }
+}
+
+void SqliteUpkeep::RemoveStaleScratch(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::path log(path);
+  // What cannot be removed only takes room: no reason to refuse the log.
+  std::error_code ignored;
+  for (fs::directory_iterator entry(log.parent_path(), ignored), end;
+       !ignored && entry != end; entry.increment(ignored)) {
+    std::error_code unsaid;
+    if (entry->symlink_status(unsaid).type() == fs::file_type::regular &&
+        IsScratchOf(log.filename().string(),
+                    entry->path().filename().string())) {
+      fs::remove(entry->path(), unsaid);
+    }
+  }
 }
 
 }  // namespace regatta::sqlite

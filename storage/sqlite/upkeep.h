@@ -22,7 +22,13 @@ class SqliteUpkeep : public LogUpkeep {
       const UpkeepProgress& progress) const override;
   absl::Status Backup(const std::string& path,
                       const UpkeepProgress& progress) const override;
-  std::string ScratchPath() const override { return path_ + ".copy"; }
+  absl::Status StreamBackup(
+      const std::function<absl::Status(std::string_view bytes)>& data,
+      const UpkeepProgress& progress) const override;
+
+  // Removes what processes that were killed left of StreamBackup beside the log
+  // at `path`. REQUIRES: its exclusive FileLock.
+  static void RemoveStaleScratch(const std::string& path);
 
  private:
   const std::string path_;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <set>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -146,6 +147,59 @@ TEST_F(Upkeep, ACopyIsWholeWhileRecordsArrive) {
   writer.join();
   EXPECT_FALSE(log_->upkeep().Backup(dir_.path() + "/copy0", nullptr).ok())
       << "it exists";
+}
+
+TEST_F(Upkeep, AStreamedCopyLeavesFilesOfOthersAndNoneOfItsOwn) {
+  // Names that a copy might take, or be taken for.
+  const std::string digits = "0123456789abcdef";
+  const std::vector<std::string> others = {
+      ".copy",
+      ".copy.1",
+      ".backup-scratch",
+      ".backup-scratch.mine",
+      ".backup-scratch.12-" + digits + "0",
+      ".backup-scratch.12-" + digits + ".db",
+      ".backup-scratch.-" + digits,
+      ".backup-scratch.x-" + digits,
+  };
+  for (const std::string& other : others) WriteFile(path_ + other, "keep");
+  WriteFile(dir_.path() + "/other.backup-scratch.12-" + digits, "keep");
+  const auto names = [&] {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(dir_.path())) {
+      names.insert(entry.path().filename().string());
+    }
+    return names;
+  };
+  const auto before = names();
+  std::string bytes;
+  int64_t calls = 0;
+  ASSERT_OK(log_->upkeep().StreamBackup(
+      [&](std::string_view data) {
+        EXPECT_EQ(names(), before) << "killed now it would stay";
+        bytes += data;
+        ++calls;
+        return absl::OkStatus();
+      },
+      nullptr));
+  EXPECT_GE(calls, 1);
+  EXPECT_EQ(names(), before);
+  const TempDir elsewhere;
+  WriteFile(elsewhere.path() + "/copy", bytes);
+  EXPECT_EQ(*(*OpenTuningLog(elsewhere.path() + "/copy"))->CountRecords(), 20);
+
+  EXPECT_STATUS(log_->upkeep().StreamBackup(
+                    [](std::string_view) { return absl::OkStatus(); },
+                    [](const std::string&, int64_t, int64_t) { return false; }),
+                kCancelled, "stopped");
+  EXPECT_EQ(names(), before) << "of a copy that was stopped";
+
+  // One of a process that was killed goes with the next opening.
+  WriteFile(path_ + ".backup-scratch.12-" + digits, "half");
+  log_.reset();
+  log_ = *OpenTuningLog(path_);
+  EXPECT_EQ(names(), before);
+  EXPECT_EQ(ReadFile(path_ + ".copy"), "keep");
 }
 
 TEST_F(Upkeep, NothingIsAcknowledgedIntoAFileThatIsGone) {
