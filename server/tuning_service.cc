@@ -74,7 +74,8 @@ absl::Status TuningServiceImpl::CheckClass(const std::string& device_class,
   RequestContext context;
   context.fleet = fleet.get();
   if (fleet->Find(device_class) == nullptr) {
-    ASSIGN_OR_RETURN(context.logged_classes, options_.jobs->LoggedClasses());
+    ASSIGN_OR_RETURN(context.logged_classes,
+                     options_.jobs->LoggedClasses(/*imported=*/true));
   }
   return CheckDeviceClass(device_class, threads, context);
 }

@@ -101,8 +101,10 @@ class BestSource {
   // first in the distance of log2 extents, ties by workload key.
   virtual absl::StatusOr<std::vector<BestKnown>> BestOfNeighbours(
       const WorkloadInfo& workload, const BestKey& key, int limit) const = 0;
-  // Classes that there are records of, sorted.
-  virtual absl::StatusOr<std::vector<std::string>> DeviceClasses() const = 0;
+  // Classes that there are records of, sorted: of our own, which a board of
+  // this log once had, and with `imported` those of other logs too.
+  virtual absl::StatusOr<std::vector<std::string>> DeviceClasses(
+      bool imported) const = 0;
   // One per class that has a best-known row of our own, sorted by class.
   virtual absl::StatusOr<std::vector<ClassFacts>> FactsOfClasses() const = 0;
 };

@@ -23,7 +23,7 @@ absl::StatusOr<v1::BestAnswer> AskLogFile(const std::string& path,
     return absl::FailedPreconditionError(opened.status().message());
   }
   ASSIGN_OR_RETURN(auto log, std::move(opened));
-  ASSIGN_OR_RETURN(std::vector<std::string> classes, log->DeviceClasses());
+  ASSIGN_OR_RETURN(std::vector<std::string> classes, log->DeviceClasses(true));
   auto host = DescribeHost();
 
   BestRequestContext context;

@@ -96,8 +96,9 @@ std::optional<KnownClass> JobManager::FindClass(
   return found->second;
 }
 
-absl::StatusOr<std::vector<std::string>> JobManager::LoggedClasses() const {
-  ASSIGN_OR_RETURN(const auto logged, options_.log->DeviceClasses());
+absl::StatusOr<std::vector<std::string>> JobManager::LoggedClasses(
+    bool imported) const {
+  ASSIGN_OR_RETURN(const auto logged, options_.log->DeviceClasses(imported));
   std::set<std::string> classes(logged.begin(), logged.end());
   std::lock_guard lock(view_mutex_);
   for (const auto& [name, known] : known_classes_) classes.insert(name);
@@ -137,7 +138,8 @@ absl::StatusOr<v1::Job> JobManager::Submit(
   const std::shared_ptr<const FleetView> fleet = this->fleet();
   RequestContext context;
   context.fleet = fleet.get();
-  ASSIGN_OR_RETURN(context.logged_classes, LoggedClasses());
+  // A class that only another log had boards of would be waited for in vain.
+  ASSIGN_OR_RETURN(context.logged_classes, LoggedClasses(/*imported=*/false));
   context.drawn_seed = seeds_.Next();
   ASSIGN_OR_RETURN(const v1::SubmitJobRequest full,
                    NormaliseJobRequest(request, context));

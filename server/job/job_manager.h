@@ -86,8 +86,9 @@ class JobManager : public Dispatcher::Listener {
   std::shared_ptr<const FleetView> fleet() const;
   // A class that a job of this log ran on or a board registered with.
   std::optional<KnownClass> FindClass(const std::string& device_class) const;
-  // Classes that the log has records of or jobs for; sorted.
-  absl::StatusOr<std::vector<std::string>> LoggedClasses() const;
+  // Classes that the log has records of or jobs for, sorted; with `imported`
+  // those that it knows from other logs only, too.
+  absl::StatusOr<std::vector<std::string>> LoggedClasses(bool imported) const;
   // Of the latest result from a board of the class; "": none in this process.
   std::string MeasureProtocol(const std::string& device_class) const;
 

@@ -239,9 +239,9 @@ absl::Status CheckDeviceClass(const std::string& device_class, int threads,
   }
   if (!context.fleet->known()) {
     return absl::UnavailableError(absl::StrCat(
-        "device class '", device_class,
-        "' is not in the tuning log and no tracker has told of its boards yet; "
-        "try again"));
+        "the tuning log has no record of a board of device class '",
+        device_class,
+        "' and no tracker has told of its boards yet; try again"));
   }
   std::set<std::string> all(logged.begin(), logged.end());
   for (const std::string& name : context.fleet->Classes()) all.insert(name);

@@ -52,7 +52,7 @@ inline constexpr size_t kMaxNameBytes = 200;
 // What a request is checked against.
 struct RequestContext {
   const FleetView* fleet = nullptr;
-  std::vector<std::string> logged_classes;  // that the log has records of
+  std::vector<std::string> logged_classes;  // of the log that may be named
   uint64_t drawn_seed = 0;                  // for a request without a seed
 };
 

@@ -175,12 +175,14 @@ absl::StatusOr<int64_t> SqliteTuningLog::CountRecords() const {
   return db->Number("SELECT coalesce(max(id), 0) FROM record");
 }
 
-absl::StatusOr<std::vector<std::string>> SqliteTuningLog::DeviceClasses()
-    const {
+absl::StatusOr<std::vector<std::string>> SqliteTuningLog::DeviceClasses(
+    bool imported) const {
   ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
   ASSIGN_OR_RETURN(
       Statement list,
-      db->Query("SELECT DISTINCT device_class FROM cell ORDER BY 1"));
+      db->Query("SELECT DISTINCT device_class FROM cell WHERE imported <= ?1 "
+                "ORDER BY 1"));
+  list.Bind(1, int64_t{imported});
   std::vector<std::string> classes;
   while (true) {
     ASSIGN_OR_RETURN(const bool row, list.Step());

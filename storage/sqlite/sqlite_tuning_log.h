@@ -66,7 +66,8 @@ class SqliteTuningLog : public TuningLog {
       const RecordFilter& filter,
       const std::function<bool(const StoredRecord&)>& visit) const override;
   absl::StatusOr<int64_t> CountRecords() const override;
-  absl::StatusOr<std::vector<std::string>> DeviceClasses() const override;
+  absl::StatusOr<std::vector<std::string>> DeviceClasses(
+      bool imported) const override;
   absl::StatusOr<int64_t> CreateJob(const v1::SubmitJobRequest& request,
                                     int64_t unix_ms) override;
   absl::Status SaveJob(const v1::Job& job,

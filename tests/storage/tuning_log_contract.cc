@@ -103,7 +103,7 @@ TEST_P(TuningLogContract, RefusesAMalformedResultAndStoresNothingOfItsBatch) {
         r.mutable_spec()->clear_device_class();
       },
       "device_class");
-  EXPECT_THAT(*log_->DeviceClasses(), ElementsAre());
+  EXPECT_THAT(*log_->DeviceClasses(true), ElementsAre());
   v1::TrialResult discarded = good;
   discarded.mutable_blocks(0)->set_calls(0);
   discarded.mutable_blocks(0)->set_throttled(true);
@@ -143,7 +143,16 @@ TEST_P(TuningLogContract, FiltersRecordsAndKeepsTheirOrder) {
   EXPECT_THAT(ids({.job_id = 2}), ElementsAre("2/0/0"));
   EXPECT_STATUS(log_->ForEachRecord({}, [](auto&) { return true; }),
                 kInvalidArgument, "workload_key");
-  EXPECT_THAT(*log_->DeviceClasses(), ElementsAre("cortex-a72-4c", "zen4-2c"));
+  // Of another log: known of, but no board of ours ever had it.
+  v1::TrialResult imported = OkResult("7:1/0/9", workload, "z", 1000);
+  imported.mutable_spec()->set_device_class("m9-64c");
+  imported.set_device_class("m9-64c");
+  imported.set_provenance("import:lab-b");
+  ASSERT_OK(log_->Append({imported}, 1));
+  EXPECT_THAT(*log_->DeviceClasses(false),
+              ElementsAre("cortex-a72-4c", "zen4-2c"));
+  EXPECT_THAT(*log_->DeviceClasses(true),
+              ElementsAre("cortex-a72-4c", "m9-64c", "zen4-2c"));
 }
 
 TEST_P(TuningLogContract, AVisitorMayStopAndMayCallTheLog) {

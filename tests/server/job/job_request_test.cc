@@ -144,6 +144,27 @@ TEST(JobRequest, WhatIsLeftOpenIsFilledIn) {
   }
 }
 
+TEST(JobRequest, AClassThatOnlyImportedRecordsHaveIsRefused) {
+  ServerWorld world;
+  const int64_t id = world.Submit(world.Request(kMatmul, 1));
+  ASSERT_TRUE(world.RunToEnd(id));
+  v1::TrialResult imported = world.Records(kMatmul)[0].result;
+  imported.mutable_spec()->set_trial_id("0123:1/0/0");
+  imported.mutable_spec()->set_device_class("znver9-64c");
+  imported.set_device_class("znver9-64c");
+  imported.set_provenance("import:lab-b");
+  ASSERT_TRUE(world.plain_log().Append({imported}, 1).ok());
+  v1::SubmitJobRequest request = world.Request(kMatmul, 1);
+  request.mutable_tasks(0)->set_device_classes(0, "znver9-64c");
+  const auto job = world.jobs().Submit(request);
+  EXPECT_EQ(job.status().code(), absl::StatusCode::kNotFound) << job.status();
+  EXPECT_THAT(std::string(job.status().message()),
+              AllOf(HasSubstr("'znver9-64c'"), HasSubstr(kClass)));
+  // Questions may name it.
+  EXPECT_THAT(*world.jobs().LoggedClasses(/*imported=*/true),
+              ElementsAre(kClass, "znver9-64c"));
+}
+
 TEST(JobRequest, WithoutABoardItIsRefusedUnlessAKnownClassIsNamed) {
   ServerWorld world({}, /*boards=*/false);
   v1::SubmitJobRequest request;

@@ -83,8 +83,9 @@ class CrashingLog : public TuningLog {
   absl::StatusOr<int64_t> CountRecords() const override {
     return log_->CountRecords();
   }
-  absl::StatusOr<std::vector<std::string>> DeviceClasses() const override {
-    return log_->DeviceClasses();
+  absl::StatusOr<std::vector<std::string>> DeviceClasses(
+      bool imported) const override {
+    return log_->DeviceClasses(imported);
   }
   absl::StatusOr<int64_t> CreateJob(const v1::SubmitJobRequest& request,
                                     int64_t unix_ms) override {
