@@ -15,8 +15,8 @@ std::string Program(const std::string& name) {
 }
 
 Fleet::Fleet(std::vector<std::string> arguments) : dir_(temp_.path() + "/up") {
-  std::vector<std::string> argv = {Program("regatta"), "up", "--dir", dir_,
-                                   "--listen", "127.0.0.1:0"};
+  std::vector<std::string> argv = {
+      Program("regatta"), "up", "--dir", dir_, "--listen", "127.0.0.1:0"};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   up_ = std::make_unique<Process>(argv, Environment{});
 }
@@ -77,16 +77,24 @@ Json Fleet::Document(std::vector<std::string> arguments,
                      absl::Duration limit) const {
   arguments.push_back("--json");
   const ProcessResult result = Run(arguments, limit);
-  EXPECT_EQ(result.exit_code, 0)
-      << absl::StrJoin(arguments, " ") << "\n" << result.err << Logs();
+  EXPECT_EQ(result.exit_code, 0) << absl::StrJoin(arguments, " ") << "\n"
+                                 << result.err << Logs();
   Json document = Json::parse(result.out, nullptr, /*allow_exceptions=*/false);
   EXPECT_FALSE(document.is_discarded()) << result.out;
   return document;
 }
 
+int64_t Fleet::TrialsOf(int64_t job) const {
+  const ProcessResult result =
+      Run({"jobs", absl::StrCat(job), "--json"}, absl::Seconds(10));
+  const Json document =
+      Json::parse(result.out, nullptr, /*allow_exceptions=*/false);
+  if (result.exit_code != 0 || document.is_discarded()) return -1;
+  return document["tasks"][0]["trials"].get<int64_t>();
+}
+
 pid_t Fleet::DaemonPid(const std::string& daemon) const {
-  const std::vector<pid_t> pids =
-      ChildrenOf(up_->pid(), "regatta-" + daemon);
+  const std::vector<pid_t> pids = ChildrenOf(up_->pid(), "regatta-" + daemon);
   return pids.empty() ? -1 : pids.front();
 }
 

@@ -33,6 +33,9 @@ class Fleet {
   Json Document(std::vector<std::string> arguments,
                 absl::Duration limit = absl::Seconds(90)) const;
 
+  // New trials of a job's first task so far. -1: the server has no answer now.
+  int64_t TrialsOf(int64_t job) const;
+
   // "server", "tracker" or "agent". -1: not running now.
   pid_t DaemonPid(const std::string& daemon) const;
 

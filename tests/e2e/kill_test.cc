@@ -13,15 +13,6 @@ namespace {
 
 const char kWorkload[] = "matmul(m=128,n=128,k=128)";
 
-int64_t Trials(const Fleet& fleet, int64_t job) {
-  const ProcessResult result =
-      fleet.Run({"jobs", absl::StrCat(job), "--json"});
-  const Json document =
-      Json::parse(result.out, nullptr, /*allow_exceptions=*/false);
-  if (result.exit_code != 0 || document.is_discarded()) return -1;
-  return document["tasks"][0]["trials"].get<int64_t>();
-}
-
 class Kill : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Kill, InMidJobLosesAndDoublesNothing) {
@@ -33,8 +24,9 @@ TEST_P(Kill, InMidJobLosesAndDoublesNothing) {
   auto tune = fleet.Start({"tune", kWorkload, "--trials", absl::StrCat(trials),
                            "--seed", "3", "--json"});
   // The job is under way: some of its trials are recorded, not all.
-  ASSERT_TRUE(WaitFor(absl::Seconds(60), [&] { return Trials(fleet, 1) >= 10; }))
-      << fleet.Logs();
+  ASSERT_TRUE(WaitFor(absl::Seconds(60), [&] {
+    return fleet.TrialsOf(1) >= 10;
+  })) << fleet.Logs();
   const pid_t victim = fleet.DaemonPid(GetParam());
   ASSERT_GT(victim, 0);
   ASSERT_EQ(kill(victim, SIGKILL), 0);
@@ -76,10 +68,9 @@ TEST(Killed, UpTakesItsDaemonsAlong) {
   const std::string dir = fleet.dir();
   ASSERT_FALSE(ProcessesWith(dir).empty());
   fleet.up().Signal(SIGKILL);
-  EXPECT_TRUE(WaitFor(absl::Seconds(10), [&] {
-    return ProcessesWith(dir).empty();
-  })) << ProcessesWith(dir).size()
-      << " processes left";
+  EXPECT_TRUE(
+      WaitFor(absl::Seconds(10), [&] { return ProcessesWith(dir).empty(); }))
+      << ProcessesWith(dir).size() << " processes left";
 }
 
 }  // namespace
