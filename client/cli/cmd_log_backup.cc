@@ -14,6 +14,7 @@
 #include "client/cli/log_commands.h"
 #include "client/cli/rate_progress.h"
 #include "client/cli/stop_signal.h"
+#include "storage/sqlite/log_place.h"
 #include "storage/tuning_log.h"
 
 namespace regatta::cli {
@@ -33,35 +34,32 @@ absl::StatusOr<std::unique_ptr<TuningLog>> OpenCopy(const std::string& path) {
   return OpenTuningLog(path, options);
 }
 
-// Refuses what must not be overwritten: a file without --force, and a log that
-// a process has open in any case.
-absl::Status CheckPlace(const Flags& flags) {
-  struct stat info;
-  if (stat(flags.file.c_str(), &info) != 0) return absl::OkStatus();
-  if (!flags.force) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        flags.file, " exists; --force replaces it, or name another file"));
-  }
-  struct stat source;
-  if (!flags.log.log.empty() && stat(flags.log.log.c_str(), &source) == 0 &&
-      source.st_dev == info.st_dev && source.st_ino == info.st_ino) {
+// The file's place, held until the copy is in it. Refuses what must not be
+// overwritten: a file without --force, and a log that a process has open in any
+// case.
+absl::StatusOr<std::unique_ptr<sqlite::LogPlace>> HoldPlace(
+    const Flags& flags) {
+  struct stat there, source;
+  if (!flags.log.log.empty() && stat(flags.file.c_str(), &there) == 0 &&
+      stat(flags.log.log.c_str(), &source) == 0 &&
+      source.st_dev == there.st_dev && source.st_ino == there.st_ino) {
     return absl::FailedPreconditionError(
         absl::StrCat(flags.file, " is the log itself; name another file"));
   }
-  const absl::Status open = OpenCopy(flags.file).status();
-  if (absl::IsFailedPrecondition(open) &&
-      open.message().find("held by") != std::string::npos) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(std::string(open.message()),
-                     "; it is not replaced while it is in use"));
+  auto place = sqlite::LogPlace::Hold(flags.file);
+  RETURN_IF_ERROR(place.status());
+  if (const auto file = (*place)->Occupied(); file && !flags.force) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        *file, " exists; --force replaces it, or name another file"));
   }
-  return absl::OkStatus();
+  return place;
 }
 
 absl::StatusOr<int64_t> Backup(const Flags& flags, LogAccess& log) {
-  RETURN_IF_ERROR(CheckPlace(flags));
+  ASSIGN_OR_RETURN(const std::unique_ptr<sqlite::LogPlace> place,
+                   HoldPlace(flags));
   ASSIGN_OR_RETURN(StagedFile file,
-                   StagedFile::Create(flags.file, /*executable=*/false));
+                   StagedFile::Create(place->path(), /*executable=*/false));
   const std::atomic<bool>& stop = StopRequested();
   RateProgress display("pages", StderrIsTerminal(), RealClock());
   int64_t bytes = 0;
@@ -79,7 +77,7 @@ absl::StatusOr<int64_t> Backup(const Flags& flags, LogAccess& log) {
   // What cannot be opened is no backup.
   RETURN_IF_ERROR(
       Annotate(OpenCopy(file.temporary()).status(), "looking at the copy"));
-  RETURN_IF_ERROR(file.Commit());
+  RETURN_IF_ERROR(place->Replace([&file] { return file.Commit(); }));
   return bytes;
 }
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/sync_path.h"
 
 namespace regatta::cli {
 namespace {
@@ -78,7 +79,8 @@ absl::Status StagedFile::Commit() {
     return CannotWrite(path_, errno);
   }
   temporary_.clear();
-  return absl::OkStatus();
+  const int error = SyncFolderOf(path_);
+  return error == 0 ? absl::OkStatus() : CannotWrite(path_, error);
 }
 
 absl::Status WriteFileAtomically(const std::string& path,

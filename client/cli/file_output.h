@@ -38,7 +38,9 @@ class StagedFile {
   // where nobody did.
   absl::Status Close();
 
-  // FailedPrecondition as above; the place is unchanged then.
+  // Puts the file in its place, where it stays after a power failure.
+  // FailedPrecondition as above; the place is unchanged then, or its folder
+  // could not be synced.
   absl::Status Commit();
 
  private:

@@ -84,9 +84,19 @@ absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Shared(
     const std::string& log_path) {
   const std::string path = absl::StrCat(log_path, ".lock");
   while (true) {
-    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0 && errno != ENOENT) return SystemStatus(errno, "open", path);
-    std::unique_ptr<FileLock> lock(new FileLock(fd, path, false, false));
+    int fd = open(path.c_str(), O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    const bool made = fd >= 0;
+    int error = made ? 0 : errno;
+    const bool cannot_make = error == EACCES || error == EROFS;
+    if (error == EEXIST || cannot_make) {
+      fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+      error = fd >= 0 ? 0 : errno;
+      if (error == ENOENT && !cannot_make) continue;  // removed in between
+    }
+    if (error != 0 && !(error == ENOENT && cannot_make)) {
+      return SystemStatus(error, "create or open", path);
+    }
+    std::unique_ptr<FileLock> lock(new FileLock(fd, path, false, made));
     if (fd < 0) return lock;
     if (Flock(fd, LOCK_SH | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK) return SystemStatus(errno, "lock", path);
@@ -100,6 +110,12 @@ FileLock::~FileLock() {
   if (fd_ < 0) return;
   // Nobody holds it any more: the note goes first.
   if (exclusive_ && ftruncate(fd_, 0) != 0) {
+  }
+  // Who only looks leaves nothing behind, unless others look still: they hold
+  // this very file.
+  if (!exclusive_ && made_ && Flock(fd_, LOCK_EX | LOCK_NB) == 0 &&
+      IsStillThere(fd_, path_)) {
+    unlink(path_.c_str());
   }
   close(fd_);
 }

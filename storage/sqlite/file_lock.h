@@ -20,8 +20,10 @@ class FileLock {
   static absl::StatusOr<std::unique_ptr<FileLock>> Exclusive(
       const std::string& log_path, const std::string& holder);
 
-  // For those that only look; they do not exclude one another. Makes no file:
-  // without one no process ever wrote here, and there is nothing to lock.
+  // For those that only look; they do not exclude one another. A file that
+  // is made for it is removed at the end. Where none is and none can be made,
+  // for want of permission or on a read-only file system, nothing is locked:
+  // a process that may write there can then change what is looked at.
   static absl::StatusOr<std::unique_ptr<FileLock>> Shared(
       const std::string& log_path);
 

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "storage/sqlite/check_log.h"
 #include "storage/sqlite/log_file.h"
+#include "storage/sqlite/log_place.h"
 #include "storage/sqlite/migrations.h"
 #include "tests/storage/records.h"
 #include "tests/support/process.h"
@@ -112,6 +113,71 @@ TEST_F(SqliteOpen, ReadersShareAndKeepWritersOut) {
               ::testing::Not(HasSubstr("earlier")));
 }
 
+TEST_F(SqliteOpen, ReadersOfALogWithoutALockFileKeepWritersOut) {
+  MakeLog(3);
+  auto one = Open({.read_only = true});
+  const auto two = Open({.read_only = true});
+  EXPECT_STATUS(OpenTuningLog(path_), kFailedPrecondition, "read it");
+  one.reset();  // it made the lock file; the other one holds it still
+  EXPECT_STATUS(OpenTuningLog(path_), kFailedPrecondition, "read it");
+}
+
+TEST_F(SqliteOpen, APlaceThatIsHeldIsOpenedByNobody) {
+  MakeLog(3);
+  {
+    const auto place = sqlite::LogPlace::Hold(path_);
+    ASSERT_OK(place);
+    EXPECT_EQ((*place)->Occupied(), path_);
+    EXPECT_STATUS(OpenTuningLog(path_), kFailedPrecondition, "replacing it");
+  }
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".lock"));
+  const auto log = Open({.holder = "a server"});
+  EXPECT_STATUS(sqlite::LogPlace::Hold(path_), kFailedPrecondition, "a server");
+  EXPECT_STATUS(sqlite::LogPlace::Hold(dir_.path()), kFailedPrecondition,
+                "folder");
+}
+
+TEST_F(SqliteOpen, WhatAKilledServerLeftDoesNotComeOverTheLogThatReplacesIt) {
+  // A log of two records as a killed process leaves it, and a closed one of 5.
+  const std::string other = dir_.path() + "/other";
+  {
+    auto log = Open();
+    ASSERT_OK(log->PutWorkload(workload_));
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_OK(log->Append(
+          {OkResult(absl::StrCat("1/0/", i), workload_, "s", 1000)}, 1));
+    }
+    for (const char* suffix : {"", "-wal"}) {
+      std::filesystem::copy_file(path_ + suffix, other + suffix);
+    }
+  }
+  ASSERT_GT(std::filesystem::file_size(other + "-wal"), 0u);
+  std::filesystem::remove_all(path_);
+  MakeLog(5);
+  const std::string fresh = ReadFile(path_);
+  const std::string old_log = ReadFile(other);
+  const std::string old_wal = ReadFile(other + "-wal");
+  {
+    const auto place = *sqlite::LogPlace::Hold(other);
+    EXPECT_STATUS(place->Replace([] { return absl::UnknownError("no"); }),
+                  kUnknown, "no");
+    EXPECT_EQ(ReadFile(other), old_log);
+    EXPECT_EQ(ReadFile(other + "-wal"), old_wal);
+    ASSERT_OK(place->Replace([&] {
+      std::filesystem::rename(path_, other);
+      return absl::OkStatus();
+    }));
+    EXPECT_EQ(ReadFile(other), fresh);
+  }
+  EXPECT_EQ(Snapshot(dir_.path()).size(), 1u);
+  EXPECT_EQ(*(*OpenTuningLog(other))->CountRecords(), 5);
+
+  // A write-ahead log alone takes the place, too.
+  std::filesystem::remove(other);
+  WriteFile(other + "-wal", old_wal);
+  EXPECT_EQ((*sqlite::LogPlace::Hold(other))->Occupied(), other + "-wal");
+}
+
 TEST_F(SqliteOpen, ReadOnlyNeitherCreatesNorWrites) {
   EXPECT_STATUS(OpenTuningLog(path_, {.read_only = true}), kNotFound, path_);
   EXPECT_STATUS(OpenTuningLog(path_, {.create = false}), kNotFound, path_);
@@ -125,7 +191,9 @@ TEST_F(SqliteOpen, ReadOnlyNeitherCreatesNorWrites) {
     EXPECT_STATUS(log->Append({}, 1), kFailedPrecondition, "read only");
     EXPECT_STATUS(log->PutWorkload(workload_), kFailedPrecondition, path_);
     EXPECT_STATUS(log->RebuildBest(), kFailedPrecondition, path_);
-    EXPECT_TRUE(Snapshot(dir_.path()) == before);
+    auto during = Snapshot(dir_.path());
+    EXPECT_EQ(during.erase("tuning.log.lock"), 1u);
+    EXPECT_TRUE(during == before);
   }
   EXPECT_TRUE(Snapshot(dir_.path()) == before);
 }
