@@ -1,7 +1,9 @@
 #include "compiler/compile.h"
 
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -24,14 +26,32 @@ absl::StatusOr<const CodeGenerator*> GeneratorFor(const Target& target) {
 }
 
 absl::StatusOr<Module> Generate(loop::Program program, const Workload& workload,
-                                const Target& target, std::string_view name) {
+                                const Target& target, std::string_view name,
+                                bool part = false) {
   ASSIGN_OR_RETURN(const CodeGenerator* generator, GeneratorFor(target));
   ASSIGN_OR_RETURN(const LoweredProgram lowered,
                    LowerProgram(std::move(program)));
-  ASSIGN_OR_RETURN(Module module,
-                   generator->Generate(lowered, workload, target, name));
+  ASSIGN_OR_RETURN(
+      Module module,
+      part ? generator->GeneratePart(lowered, workload, target, name)
+           : generator->Generate(lowered, workload, target, name));
   module.workload = workload.text;
   module.workload_key = workload.key;
+  return module;
+}
+
+absl::StatusOr<Module> CompileAs(const Space& space, std::string_view schedule,
+                                 std::string_view name, bool part) {
+  ASSIGN_OR_RETURN(const Schedule point, space.Parse(schedule));
+  if (std::optional<std::string> refusal = space.Refusal(point)) {
+    return absl::FailedPreconditionError(*refusal);
+  }
+  const SpaceContext& context = space.context();
+  ASSIGN_OR_RETURN(Module module, Generate(space.Emit(point), context.workload,
+                                           context.target, name, part));
+  module.space = std::string(space.name());
+  module.space_version = kSpaceVersion;
+  module.schedule = space.Print(point);
   return module;
 }
 
@@ -62,17 +82,21 @@ absl::StatusOr<Space> CreateSpace(Workload workload, Target target, int threads,
 
 absl::StatusOr<Module> Compile(const Space& space, std::string_view schedule,
                                std::string_view name) {
-  ASSIGN_OR_RETURN(const Schedule point, space.Parse(schedule));
-  if (std::optional<std::string> refusal = space.Refusal(point)) {
-    return absl::FailedPreconditionError(*refusal);
-  }
-  const SpaceContext& context = space.context();
-  ASSIGN_OR_RETURN(Module module, Generate(space.Emit(point), context.workload,
-                                           context.target, name));
-  module.space = std::string(space.name());
-  module.space_version = kSpaceVersion;
-  module.schedule = space.Print(point);
-  return module;
+  return CompileAs(space, schedule, name, /*part=*/false);
+}
+
+absl::StatusOr<Module> CompilePart(const Space& space,
+                                   std::string_view schedule,
+                                   std::string_view name) {
+  return CompileAs(space, schedule, name, /*part=*/true);
+}
+
+absl::StatusOr<std::string> LinkParts(absl::Span<const Module> parts,
+                                      const Target& target) {
+  ASSIGN_OR_RETURN(const CodeGenerator* generator, GeneratorFor(target));
+  std::vector<std::string> objects;
+  for (const Module& part : parts) objects.push_back(part.relocatable);
+  return generator->LinkLibrary(objects, target);
 }
 
 absl::StatusOr<Module> CompileReference(const Workload& workload,

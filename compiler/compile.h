@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "compiler/expr/expr.h"
 #include "compiler/module/module.h"
 #include "compiler/space/space.h"
@@ -32,6 +33,15 @@ absl::StatusOr<Space> CreateSpace(Workload workload, Target target, int threads,
 // Internal: the code generator failed.
 absl::StatusOr<Module> Compile(const Space& space, std::string_view schedule,
                                std::string_view name);
+
+// As Compile, but as a part of a library: `loadable` is empty.
+absl::StatusOr<Module> CompilePart(const Space& space,
+                                   std::string_view schedule,
+                                   std::string_view name);
+// One shared object of parts for `target` (complete), in their order, with one
+// thread pool between them. The same parts give the same bytes.
+absl::StatusOr<std::string> LinkParts(absl::Span<const Module> parts,
+                                      const Target& target);
 
 // The workload lowered plainly, one loop nest per stage, with wide (f64)
 // accumulation and internal tensors in f64: what run workers compare against.

@@ -76,6 +76,9 @@ struct BestKnown {
                            // key's default trials; 0: none
   double speedup = 0, speedup_low = 0, speedup_high = 0;  // 0: unknown
   int64_t since_unix_ms = 0;
+  // A snapshot's mark: the compiler that wrote the file took the schedule for
+  // the class's target. Never set by a log, which reads no schedules.
+  bool taken = false;
 };
 
 // What a class's newest best-known record says of the class.

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "compiler/expr/expr.h"
 #include "compiler/lower/lower.h"
 #include "compiler/module/module.h"
@@ -36,6 +37,16 @@ class CodeGenerator {
                                           const Workload& workload,
                                           const Target& target,
                                           std::string_view name) const = 0;
+  // The same as one of several modules of a library: `loadable` stays empty,
+  // and `relocatable` is for LinkLibrary alone.
+  virtual absl::StatusOr<Module> GeneratePart(const LoweredProgram& program,
+                                              const Workload& workload,
+                                              const Target& target,
+                                              std::string_view name) const = 0;
+  // One loadable of such parts, in their order, with one runtime between them.
+  // Deterministic.
+  virtual absl::StatusOr<std::string> LinkLibrary(
+      absl::Span<const std::string> parts, const Target& target) const = 0;
 };
 
 // THE list, in codegen_list.cc. Null when no generator has that kind.

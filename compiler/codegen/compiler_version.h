@@ -12,6 +12,10 @@ namespace regatta {
 // the tool: "3fa9c1d2e4b58a07/LLVM 19.1.7".
 std::string CompilerVersionOf(std::string_view tool);
 
+// The same by kind of target, for programs that link no code generator; "" for
+// a kind that none is for. Equal to CompilerVersion(target) of compile.h.
+std::string CompilerVersionOfKind(std::string_view target_kind);
+
 }  // namespace regatta
 
 #endif  // REGATTA_COMPILER_CODEGEN_COMPILER_VERSION_H_

@@ -4,8 +4,10 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "compiler/module/module.h"
 
 namespace regatta {
@@ -25,6 +27,20 @@ absl::StatusOr<std::string> FunctionName(std::string_view header_path);
 // and `reason`, one line).
 std::string CHeader(const Module& module, std::string_view grade,
                     std::string_view reason);
+
+// Every symbol that a module of this name exports.
+std::vector<std::string> ExportedNames(std::string_view function);
+
+// One function of a library. The module outlives it.
+struct HeaderFunction {
+  const Module* module = nullptr;
+  std::string grade;
+  std::string reason;
+};
+// The header of a library of several: what CHeader says of each, in their
+// order. `library` is a C identifier for the include guard.
+std::string CLibraryHeader(absl::Span<const HeaderFunction> functions,
+                           std::string_view library);
 
 }  // namespace regatta
 

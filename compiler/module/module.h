@@ -31,6 +31,10 @@ namespace regatta {
 // Bumped when the exported functions change shape.
 inline constexpr int kModuleAbiVersion = 1;
 
+// The name of modules that boards build for trials: part of the bytes that a
+// record's binary hash is of.
+inline constexpr char kTrialModuleName[] = "regatta_kernel";
+
 enum class BufferRole {
   kInput,      // given by the caller, read only
   kOutput,     // given by the caller, written whole

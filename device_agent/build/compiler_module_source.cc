@@ -89,7 +89,8 @@ absl::StatusOr<SourcedModule> CompilerModuleSource::Build(
                      schedule.space_version(), "; this board builds ",
                      std::string(space.name()), " version ", kSpaceVersion));
   }
-  ASSIGN_OR_RETURN(Module module, Compile(space, schedule.text(), kModuleName));
+  ASSIGN_OR_RETURN(Module module,
+                   Compile(space, schedule.text(), kTrialModuleName));
   return WithFacts(std::move(module), subject->workload);
 }
 
@@ -99,7 +100,7 @@ absl::StatusOr<SourcedReference> CompilerModuleSource::BuildReference(
   ASSIGN_OR_RETURN(Target target, ParseTarget(request.target()));
   ASSIGN_OR_RETURN(target, CompleteTarget(target));
   ASSIGN_OR_RETURN(Module module,
-                   CompileReference(workload, target, kModuleName));
+                   CompileReference(workload, target, kTrialModuleName));
   SourcedReference reference;
   reference.code = WithFacts(std::move(module), workload);
 

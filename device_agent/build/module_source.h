@@ -14,10 +14,6 @@
 
 namespace regatta {
 
-// The C identifier that names every module's functions, so that equal code is
-// equal bytes.
-inline constexpr char kModuleName[] = "regatta_kernel";
-
 struct SourcedModule {
   Module module;
   double flops = 0;              // per call

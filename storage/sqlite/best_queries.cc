@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "storage/sqlite/record_codec.h"
 #include "storage/sqlite/record_store.h"
+#include "storage/shape_distance.h"
 #include "storage/time_interval.h"
 #include "storage/validate.h"
 
@@ -143,17 +144,6 @@ absl::StatusOr<BestKnown> LoadBest(Connection& db, int64_t cell) {
   return best;
 }
 
-// Root of the summed squares of the log2 ratios. REQUIRES: equal sizes.
-double Distance(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
-  double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    const double ratio = std::log2(static_cast<double>(a[i])) -
-                         std::log2(static_cast<double>(b[i]));
-    sum += ratio * ratio;
-  }
-  return std::sqrt(sum);
-}
-
 // Distance, workload key, workload id.
 using Neighbour = std::tuple<double, std::string, int64_t>;
 
@@ -171,7 +161,7 @@ absl::StatusOr<std::vector<Neighbour>> FindNeighbours(
     ASSIGN_OR_RETURN(const std::vector<int64_t> extents,
                      DecodeExtents(find.Bytes(2)));
     if (extents.size() != workload.extents.size()) continue;
-    near.emplace_back(Distance(workload.extents, extents), find.Text(1),
+    near.emplace_back(ShapeDistance(workload.extents, extents), find.Text(1),
                       find.Int(0));
   }
 }
@@ -270,8 +260,9 @@ absl::Status VisitBest(
       Statement find,
       db.Query("SELECT b.cell_id, w.key, w.text, w.family, w.structure, "
                "w.extents FROM workload w JOIN cell c ON c.workload_id = w.id "
-               "JOIN best_known b ON b.cell_id = c.id WHERE c.imported = 0 "
-               "ORDER BY w.key, c.device_class, c.threads, c.cache"));
+               "JOIN best_known b ON b.cell_id = c.id "
+               "ORDER BY w.key, c.device_class, c.threads, c.cache, "
+               "c.imported"));
   while (true) {
     ASSIGN_OR_RETURN(const bool row, find.Step());
     if (!row) return absl::OkStatus();

@@ -43,8 +43,8 @@ absl::Status CheckRegisters(const loop::Program& program) {
 }
 
 absl::StatusOr<Emitted> EmitModule(const LoweredProgram& lowered,
-                                   const Target& target,
-                                   std::string_view name) {
+                                   const Target& target, std::string_view name,
+                                   bool with_runtime = true) {
   RETURN_IF_ERROR(CheckRegisters(lowered.program));
   Emitted emitted;
   ASSIGN_OR_RETURN(emitted.machine, cpu::MachineFor(target));
@@ -61,7 +61,11 @@ absl::StatusOr<Emitted> EmitModule(const LoweredProgram& lowered,
     kernels.push_back(cpu::EmitKernel(state, kernel));
   }
   cpu::EmitEntryPoints(state, kernels);
-  RETURN_IF_ERROR(cpu::LinkParallelRuntime(*emitted.module));
+  if (with_runtime) {
+    RETURN_IF_ERROR(cpu::LinkParallelRuntime(*emitted.module));
+  } else {
+    cpu::ExpectParallelRuntime(*emitted.module);
+  }
   return emitted;
 }
 
@@ -116,28 +120,19 @@ void DescribeBuffers(const LoweredProgram& lowered, const Workload& workload,
   }
 }
 
-}  // namespace
+std::string ToolVersion() { return absl::StrCat("LLVM ", LLVM_VERSION_STRING); }
 
-std::string LlvmCodeGenerator::tool_version() const {
-  return absl::StrCat("LLVM ", LLVM_VERSION_STRING);
-}
-
-absl::StatusOr<Target> LlvmCodeGenerator::Complete(Target target) const {
-  return cpu::CompleteCpuTarget(std::move(target));
-}
-
-absl::StatusOr<Target> LlvmCodeGenerator::Host() const {
-  return cpu::HostCpuTarget();
-}
-
-absl::StatusOr<Module> LlvmCodeGenerator::Generate(
-    const LoweredProgram& lowered, const Workload& workload,
-    const Target& target, std::string_view name) const {
-  ASSIGN_OR_RETURN(const Emitted emitted, EmitModule(lowered, target, name));
+// All of a module but its loadable.
+absl::StatusOr<Module> MakeModule(const LoweredProgram& lowered,
+                                  const Workload& workload,
+                                  const Target& target, std::string_view name,
+                                  bool with_runtime) {
+  ASSIGN_OR_RETURN(const Emitted emitted,
+                   EmitModule(lowered, target, name, with_runtime));
   Module module;
   module.name = std::string(name);
   module.target = target.ToString();
-  module.compiler_version = CompilerVersionOf(tool_version());
+  module.compiler_version = CompilerVersionOf(ToolVersion());
   module.threads = lowered.program.threads;
   std::vector<int> place;
   DescribeBuffers(lowered, workload, module, place);
@@ -155,9 +150,59 @@ absl::StatusOr<Module> LlvmCodeGenerator::Generate(
   ASSIGN_OR_RETURN(module.relocatable,
                    cpu::EmitFile(*emitted.module, *emitted.machine,
                                  llvm::CodeGenFileType::ObjectFile));
-  ASSIGN_OR_RETURN(module.loadable,
-                   cpu::LinkSharedObject(module.relocatable, target));
   return module;
+}
+
+}  // namespace
+
+std::string LlvmCodeGenerator::tool_version() const { return ToolVersion(); }
+
+absl::StatusOr<Target> LlvmCodeGenerator::Complete(Target target) const {
+  return cpu::CompleteCpuTarget(std::move(target));
+}
+
+absl::StatusOr<Target> LlvmCodeGenerator::Host() const {
+  return cpu::HostCpuTarget();
+}
+
+absl::StatusOr<Module> LlvmCodeGenerator::Generate(
+    const LoweredProgram& lowered, const Workload& workload,
+    const Target& target, std::string_view name) const {
+  ASSIGN_OR_RETURN(Module module, MakeModule(lowered, workload, target, name,
+                                             /*with_runtime=*/true));
+  ASSIGN_OR_RETURN(module.loadable,
+                   cpu::LinkSharedObject({module.relocatable}, target));
+  return module;
+}
+
+absl::StatusOr<Module> LlvmCodeGenerator::GeneratePart(
+    const LoweredProgram& lowered, const Workload& workload,
+    const Target& target, std::string_view name) const {
+  return MakeModule(lowered, workload, target, name, /*with_runtime=*/false);
+}
+
+absl::StatusOr<std::string> LlvmCodeGenerator::LinkLibrary(
+    absl::Span<const std::string> parts, const Target& target) const {
+  std::vector<std::string> objects(parts.begin(), parts.end());
+  for (const std::string& part : parts) {
+    ASSIGN_OR_RETURN(const auto undefined, cpu::UndefinedSymbols(part));
+    if (!cpu::NeedsParallelRuntime(undefined)) continue;
+    Emitted runtime;
+    ASSIGN_OR_RETURN(runtime.machine, cpu::MachineFor(target));
+    runtime.context = std::make_unique<llvm::LLVMContext>();
+    runtime.module =
+        std::make_unique<llvm::Module>("runtime", *runtime.context);
+    runtime.module->setTargetTriple(cpu::LlvmTriple(target.triple));
+    runtime.module->setDataLayout(runtime.machine->createDataLayout());
+    runtime.module->setPICLevel(llvm::PICLevel::BigPIC);
+    RETURN_IF_ERROR(cpu::EmitParallelRuntime(*runtime.module));
+    ASSIGN_OR_RETURN(std::string object,
+                     cpu::EmitFile(*runtime.module, *runtime.machine,
+                                   llvm::CodeGenFileType::ObjectFile));
+    objects.push_back(std::move(object));
+    break;
+  }
+  return cpu::LinkSharedObject(objects, target);
 }
 
 absl::StatusOr<std::string> EmitLlvmIr(const LoweredProgram& lowered,

@@ -20,6 +20,12 @@ class LlvmCodeGenerator : public CodeGenerator {
                                   const Workload& workload,
                                   const Target& target,
                                   std::string_view name) const override;
+  absl::StatusOr<Module> GeneratePart(const LoweredProgram& program,
+                                      const Workload& workload,
+                                      const Target& target,
+                                      std::string_view name) const override;
+  absl::StatusOr<std::string> LinkLibrary(absl::Span<const std::string> parts,
+                                          const Target& target) const override;
 };
 
 // What Generate makes on its way, as text, for tests and people.

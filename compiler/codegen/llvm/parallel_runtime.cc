@@ -1,9 +1,11 @@
 #include "compiler/codegen/llvm/parallel_runtime.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/InstrTypes.h"
@@ -65,6 +67,26 @@ void ForgetTarget(llvm::Module& module) {
   }
 }
 
+// Links the pool into `module`; what it exports is still external.
+absl::Status AddPool(llvm::Module& module) {
+  const bool wide = module.getDataLayout().getPointerSize() == 8;
+  llvm::SMDiagnostic error;
+  std::unique_ptr<llvm::Module> pool = llvm::parseAssembly(
+      llvm::MemoryBufferRef(wide ? kPoolIr64 : kPoolIr32, "pool"), error,
+      module.getContext());
+  if (pool == nullptr) {
+    return absl::InternalError(
+        absl::StrCat("thread pool: ", error.getMessage().str()));
+  }
+  ForgetTarget(*pool);
+  pool->setTargetTriple(module.getTargetTriple());
+  pool->setDataLayout(module.getDataLayout());
+  if (llvm::Linker::linkModules(module, std::move(pool))) {
+    return absl::InternalError("thread pool: LLVM could not link it");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void EmitParallelCall(Builder& b, llvm::Function* body, int64_t pointers,
@@ -81,23 +103,27 @@ void EmitParallelCall(Builder& b, llvm::Function* body, int64_t pointers,
 
 absl::Status LinkParallelRuntime(llvm::Module& module) {
   if (module.getFunction(kParallelFor) == nullptr) return absl::OkStatus();
-  const bool wide = module.getDataLayout().getPointerSize() == 8;
-  llvm::SMDiagnostic error;
-  std::unique_ptr<llvm::Module> pool = llvm::parseAssembly(
-      llvm::MemoryBufferRef(wide ? kPoolIr64 : kPoolIr32, "pool"), error,
-      module.getContext());
-  if (pool == nullptr) {
-    return absl::InternalError(
-        absl::StrCat("thread pool: ", error.getMessage().str()));
-  }
-  ForgetTarget(*pool);
-  pool->setTargetTriple(module.getTargetTriple());
-  pool->setDataLayout(module.getDataLayout());
-  if (llvm::Linker::linkModules(module, std::move(pool))) {
-    return absl::InternalError("thread pool: LLVM could not link it");
-  }
+  RETURN_IF_ERROR(AddPool(module));
   module.getFunction(kParallelFor)
       ->setLinkage(llvm::GlobalValue::InternalLinkage);
+  return absl::OkStatus();
+}
+
+void ExpectParallelRuntime(llvm::Module& module) {
+  if (llvm::Function* call = module.getFunction(kParallelFor)) {
+    call->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  }
+}
+
+bool NeedsParallelRuntime(const std::vector<std::string>& undefined) {
+  return std::find(undefined.begin(), undefined.end(), kParallelFor) !=
+         undefined.end();
+}
+
+absl::Status EmitParallelRuntime(llvm::Module& module) {
+  RETURN_IF_ERROR(AddPool(module));
+  module.getFunction(kParallelFor)
+      ->setVisibility(llvm::GlobalValue::HiddenVisibility);
   return absl::OkStatus();
 }
 

@@ -4,6 +4,8 @@
 #define REGATTA_COMPILER_CODEGEN_LLVM_PARALLEL_RUNTIME_H_
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "compiler/codegen/llvm/ir_types.h"
@@ -19,6 +21,13 @@ void EmitParallelCall(Builder& builder, llvm::Function* body, int64_t pointers,
 
 // Adds the pool to a module that calls it; nothing to a module that does not.
 absl::Status LinkParallelRuntime(llvm::Module& module);
+
+// Of libraries with one pool for several modules: leaves the call to be linked
+// within the library; whether an object with these undefined symbols has such a
+// call; the pool as a module of its own. `module` is empty but for its target.
+void ExpectParallelRuntime(llvm::Module& module);
+bool NeedsParallelRuntime(const std::vector<std::string>& undefined);
+absl::Status EmitParallelRuntime(llvm::Module& module);
 
 }  // namespace regatta::cpu
 

@@ -18,9 +18,13 @@
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "compiler/codegen/llvm/object_file.h"
+#include "compiler/codegen/llvm/parallel_runtime.h"
 #include "compiler/codegen/llvm/target_info.h"
 #include "lld/Common/CommonLinkerContext.h"
 #include "lld/Common/Driver.h"
+#include "llvm/Object/Archive.h"
+#include "llvm/Object/ArchiveWriter.h"
+#include "llvm/Support/MemoryBufferRef.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Triple.h"
 
@@ -218,43 +222,74 @@ struct Needs {
   bool libm = false;
 };
 
-absl::StatusOr<Needs> NeededLibraries(std::string_view object) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> undefined,
-                   UndefinedSymbols(object));
+absl::StatusOr<Needs> NeededLibraries(const std::vector<std::string>& objects) {
   Needs needs;
-  for (const std::string& name : undefined) {
-    // Of the linker's own making.
-    if (name == "_GLOBAL_OFFSET_TABLE_" || name == ".TOC.") continue;
-    if (LibcFunctions().count(name)) {
-      needs.libc = true;
-    } else if (LibmFunctions().count(name)) {
-      needs.libm = true;
-    } else {
-      return absl::InternalError(absl::StrCat(
-          "generated code calls ", name, ", which is not in libc or libm"));
+  for (const std::string& object : objects) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> undefined,
+                     UndefinedSymbols(object));
+    for (const std::string& name : undefined) {
+      // Of the linker's own making.
+      if (name == "_GLOBAL_OFFSET_TABLE_" || name == ".TOC.") continue;
+      // The pool that several modules share: linked along with them.
+      if (objects.size() > 1 && NeedsParallelRuntime({name})) continue;
+      if (LibcFunctions().count(name)) {
+        needs.libc = true;
+      } else if (LibmFunctions().count(name)) {
+        needs.libm = true;
+      } else {
+        return absl::InternalError(absl::StrCat(
+            "generated code calls ", name, ", which is not in libc or libm"));
+      }
     }
   }
   return needs;
 }
 
+// All of them in one file: a file descriptor for each could be more than a
+// process may have.
+absl::StatusOr<std::string> Archive(const std::vector<std::string>& objects) {
+  std::vector<llvm::NewArchiveMember> members;
+  for (const std::string& object : objects) {
+    members.emplace_back(llvm::MemoryBufferRef(object, "part.o"));
+  }
+  auto archive = llvm::writeArchiveToBuffer(
+      members, llvm::SymtabWritingMode::NoSymtab, llvm::object::Archive::K_GNU,
+      /*Deterministic=*/true, /*Thin=*/false);
+  if (!archive) {
+    return absl::InternalError(
+        absl::StrCat("archive: ", llvm::toString(archive.takeError())));
+  }
+  return (*archive)->getBuffer().str();
+}
+
 }  // namespace
 
-absl::StatusOr<std::string> LinkSharedObject(std::string_view object,
-                                             const Target& target) {
-  ASSIGN_OR_RETURN(const Needs needs, NeededLibraries(object));
+absl::StatusOr<std::string> LinkSharedObject(
+    const std::vector<std::string>& objects, const Target& target) {
+  ASSIGN_OR_RETURN(const Needs needs, NeededLibraries(objects));
   const llvm::Triple parsed(LlvmTriple(target.triple));
   const bool gnu = parsed.isOSLinux() && parsed.isGNUEnvironment();
   std::lock_guard<std::mutex> lock(LinkerMutex());
-  ASSIGN_OR_RETURN(const MemoryFile input, MemoryFile::Create(object));
-  std::vector<std::string> arguments = {input.Path(), "--no-as-needed"};
-  std::vector<MemoryFile> stubs;
+  std::vector<MemoryFile> files;
+  std::vector<std::string> arguments;
+  if (objects.size() == 1) {
+    ASSIGN_OR_RETURN(MemoryFile input, MemoryFile::Create(objects[0]));
+    arguments = {input.Path()};
+    files.push_back(std::move(input));
+  } else {
+    ASSIGN_OR_RETURN(const std::string archive, Archive(objects));
+    ASSIGN_OR_RETURN(MemoryFile input, MemoryFile::Create(archive));
+    arguments = {"--whole-archive", input.Path(), "--no-whole-archive"};
+    files.push_back(std::move(input));
+  }
+  arguments.push_back("--no-as-needed");
   for (const auto& [needed, soname] : {std::pair(needs.libc, "libc.so.6"),
                                        std::pair(needs.libm, "libm.so.6")}) {
     if (!gnu || !needed) continue;
     ASSIGN_OR_RETURN(const std::string stub, NamedStub(target, soname));
     ASSIGN_OR_RETURN(MemoryFile file, MemoryFile::Create(stub));
     arguments.push_back(file.Path());
-    stubs.push_back(std::move(file));
+    files.push_back(std::move(file));
   }
   return RunLinker(std::move(arguments));
 }

@@ -1,0 +1,11 @@
+#include "compiler/codegen/compiler_version.h"
+
+namespace regatta {
+
+// To add a code generator, add its tool here.
+std::string CompilerVersionOfKind(std::string_view target_kind) {
+  if (target_kind == "cpu") return CompilerVersionOf("LLVM " REGATTA_LLVM);
+  return "";
+}
+
+}  // namespace regatta
