@@ -118,4 +118,22 @@ grpc::Status LogServiceImpl::Import(grpc::ServerContext* context,
   return grpc::Status::OK;
 }
 
+grpc::Status LogServiceImpl::Snapshot(
+    grpc::ServerContext* context, const v1::SnapshotLogRequest* request,
+    grpc::ServerWriter<v1::SnapshotLogResponse>* writer) {
+  const auto file = snapshot_();
+  if (!file.ok()) return ToGrpc(file.status());
+  v1::SnapshotLogResponse response;
+  for (size_t at = 0; at < file->size(); at += kBytesPerPage) {
+    response.set_chunk(file->substr(at, kBytesPerPage));
+    if (closing_ || !writer->Write(response)) {
+      return grpc::Status(grpc::StatusCode::CANCELLED,
+                          "the snapshot was stopped");
+    }
+  }
+  response.mutable_end()->set_file_bytes(static_cast<int64_t>(file->size()));
+  writer->Write(response);
+  return grpc::Status::OK;
+}
+
 }  // namespace regatta

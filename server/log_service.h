@@ -8,6 +8,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "regatta/v1/log_service.grpc.pb.h"
@@ -19,11 +20,15 @@ class LogServiceImpl final : public v1::LogService::Service {
  public:
   using Describe =
       std::function<absl::StatusOr<WorkloadInfo>(const std::string& text)>;
+  // The bytes of a snapshot of the log.
+  using WriteSnapshotFile = std::function<absl::StatusOr<std::string>()>;
 
   // `log` is not owned and outlives the service. `describe` reads the texts of
   // imported workloads.
-  LogServiceImpl(TuningLog* log, Describe describe)
-      : log_(log), describe_(std::move(describe)) {}
+  LogServiceImpl(TuningLog* log, Describe describe, WriteSnapshotFile snapshot)
+      : log_(log),
+        describe_(std::move(describe)),
+        snapshot_(std::move(snapshot)) {}
 
   // Ends what streams, so that the server can shut down at once.
   void Close() { closing_ = true; }
@@ -43,6 +48,9 @@ class LogServiceImpl final : public v1::LogService::Service {
   grpc::Status Import(grpc::ServerContext* context,
                       const v1::ImportLogRequest* request,
                       v1::ImportLogResponse* response) override;
+  grpc::Status Snapshot(
+      grpc::ServerContext* context, const v1::SnapshotLogRequest* request,
+      grpc::ServerWriter<v1::SnapshotLogResponse>* writer) override;
 
  private:
   // A progress that sends each report, as a field of `Response`, to `writer`
@@ -53,6 +61,7 @@ class LogServiceImpl final : public v1::LogService::Service {
 
   TuningLog* const log_;
   const Describe describe_;
+  const WriteSnapshotFile snapshot_;
   std::mutex backup_mutex_;  // held by the one backup that runs
   std::atomic<bool> closing_ = false;
 };

@@ -18,6 +18,7 @@
 #include "server/job/job_manager.h"
 #include "server/log_service.h"
 #include "server/query/workload_info.h"
+#include "server/server_snapshot.h"
 #include "server/tracker_client.h"
 #include "server/tuning_server.h"
 #include "server/tuning_service.h"
@@ -88,7 +89,9 @@ int Serve(const Flags& flags) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
-  auto log = OpenTuningLog(flags.log);
+  OpenOptions open;
+  open.holder = "regatta-server at " + flags.listen;
+  auto log = OpenTuningLog(flags.log, open);
   if (!log.ok()) return Fail(log.status());
   const Clock& clock = RealClock();
   TrackerClient tracker(flags.tracker, (*log)->LogId());
@@ -110,7 +113,9 @@ int Serve(const Flags& flags) {
   service_options.compiler_version = VersionFor;
   service_options.list_devices = [&] { return tracker.ListDevices(); };
   TuningServiceImpl service(std::move(service_options));
-  LogServiceImpl log_service(log->get(), DescribeWorkloadText);
+  LogServiceImpl log_service(log->get(), DescribeWorkloadText, [&] {
+    return WriteServerSnapshot(**log, **jobs, CompleteTarget, VersionFor);
+  });
   auto server = TuningServer::Start(flags.listen, &service, &log_service);
   if (!server.ok()) return Fail(server.status());
   (*log)->NameHolder("regatta-server at " + (*server)->address());

@@ -45,8 +45,9 @@ absl::StatusOr<RecordFilter> MakeFilter(const v1::ListRecordsRequest& request) {
 }  // namespace
 
 TuningServiceImpl::TuningServiceImpl(TuningServiceOptions options)
-    : options_(std::move(options)) {
-  best_context_.log = options_.log;
+    : options_(std::move(options)), facts_(options_.log) {
+  best_context_.source = options_.log;
+  best_context_.memo = &memo_;
   best_context_.complete = options_.complete_target;
   best_context_.compiler_version = options_.compiler_version;
   best_context_.check_class = [this](const std::string& name, int threads) {
@@ -61,6 +62,9 @@ TuningServiceImpl::TuningServiceImpl(TuningServiceOptions options)
   best_context_.is_simulated = [this](const std::string& name) {
     const auto known = options_.jobs->FindClass(name);
     return known && known->simulated;
+  };
+  best_context_.facts_of_class = [this](const std::string& name) {
+    return facts_.Find(name);
   };
   best_context_.measure_protocol = [this](const std::string& name) {
     return options_.jobs->MeasureProtocol(name);

@@ -12,6 +12,7 @@
 #include "regatta/v1/tuning_service.grpc.pb.h"
 #include "server/job/job_manager.h"
 #include "server/query/best_request.h"
+#include "server/query/class_facts_book.h"
 #include "storage/tuning_log.h"
 
 namespace regatta {
@@ -65,6 +66,8 @@ class TuningServiceImpl final : public v1::TuningService::Service {
   absl::Status CheckClass(const std::string& device_class, int threads) const;
 
   const TuningServiceOptions options_;
+  BestMemo memo_;
+  ClassFactsBook facts_;
   BestRequestContext best_context_;  // but for the time
   absl::Notification closing_;
 };

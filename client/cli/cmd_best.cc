@@ -5,8 +5,8 @@
 #include "client/cli/commands.h"
 #include "client/cli/documents.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/file_question.h"
 #include "client/cli/format.h"
-#include "client/cli/server_client.h"
 #include "compiler/ops/op.h"
 #include "proto/outcome_names.h"
 
@@ -14,7 +14,7 @@ namespace regatta::cli {
 namespace {
 
 struct Flags {
-  ServerFlags server;
+  SourceFlags source;
   PolicyFlags policy;
   std::string workload;
   std::string device_class;
@@ -43,13 +43,13 @@ int Run(const Flags& flags) {
   if (!workload.ok()) return Fail(workload.status());
   auto device_class = ClassOrHost(flags.device_class);
   if (!device_class.ok()) return Fail(device_class.status());
-  auto client = ConnectServer(flags.server.server);
-  if (!client.ok()) return Fail(client.status());
+  auto ask = OpenSource(flags.source);
+  if (!ask.ok()) return Fail(ask.status());
   v1::BestRequest request;
   request.set_workload(workload->text);
   request.set_device_class(*device_class);
   *request.mutable_policy() = flags.policy.ToProto();
-  auto answer = (*client)->Best(request);
+  auto answer = (*ask)(request);
   if (!answer.ok()) {
     return Fail(ExplainClassError(answer.status(), flags.device_class));
   }
@@ -84,7 +84,7 @@ AddedCommand AddBest(CLI::App& app) {
       ->add_option("--require", flags->require,
                    "exact: exit with 3 when the answer is not exact")
       ->check(CLI::IsMember({"exact"}));
-  AddServerFlag(command, &flags->server);
+  AddSourceFlags(command, &flags->source);
   AddJsonFlag(command, &flags->json);
   return {command, [flags] { return Run(*flags); }};
 }

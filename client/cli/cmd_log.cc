@@ -12,7 +12,7 @@ namespace {
 // THE list, in the order of `regatta log --help`.
 constexpr Command kCommands[] = {
     {AddLogExport}, {AddLogImport},  {AddLogBackup},
-    {AddLogCheck},  {AddLogRebuild},
+    {AddLogCheck},  {AddLogRebuild}, {AddLogSnapshot},
 };
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include "base/status_macros.h"
 #include "client/cli/log_client.h"
 #include "client/cli/server_address.h"
+#include "compiler/compile.h"
+#include "server/query/snapshot_writer.h"
 #include "server/query/workload_info.h"
 #include "storage/tuning_log.h"
 
@@ -23,6 +25,15 @@ class FileLog : public LogAccess {
     return log_->upkeep().Check(visit, progress);
   }
   absl::StatusOr<int64_t> RebuildBest() override { return log_->RebuildBest(); }
+  absl::StatusOr<std::string> Snapshot() override {
+    const auto version = [](const Target& target) {
+      return absl::StatusOr<std::string>(CompilerVersion(target));
+    };
+    SnapshotOptions options;
+    options.compiler_version = CompilerVersion(Target());
+    options.make_target = MakeTargetWith(CompleteTarget, version);
+    return WriteSnapshot(*log_, options);
+  }
 
   absl::Status Backup(const std::function<absl::Status(std::string_view)>& data,
                       const UpkeepProgress& progress) override {

@@ -28,6 +28,8 @@ class LogAccess {
       const std::function<void(const LogFinding&)>& visit,
       const UpkeepProgress& progress) = 0;
   virtual absl::StatusOr<int64_t> RebuildBest() = 0;
+  // The bytes of a snapshot file.
+  virtual absl::StatusOr<std::string> Snapshot() = 0;
   // Calls `data` with the bytes of a copy of the log, in order. An error of
   // `data` ends it and is returned.
   virtual absl::Status Backup(

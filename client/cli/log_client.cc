@@ -112,6 +112,24 @@ class ServerLog : public LogAccess {
     return response->changed();
   }
 
+  absl::StatusOr<std::string> Snapshot() override {
+    grpc::ClientContext context;
+    auto reader = stub_->Snapshot(&context, v1::SnapshotLogRequest());
+    v1::SnapshotLogResponse response;
+    std::string file;
+    bool ended = false;
+    while (reader->Read(&response)) {
+      if (response.has_chunk()) file += response.chunk();
+      if (response.has_end()) {
+        ended =
+            response.end().file_bytes() == static_cast<int64_t>(file.size());
+      }
+    }
+    RETURN_IF_ERROR(FromGrpc(reader->Finish()));
+    if (!ended) return CutOff();
+    return file;
+  }
+
  private:
   static bool Report(const UpkeepProgress& progress,
                      const v1::LogProgress& report) {

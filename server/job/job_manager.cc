@@ -96,6 +96,11 @@ std::optional<KnownClass> JobManager::FindClass(
   return found->second;
 }
 
+std::map<std::string, KnownClass> JobManager::KnownClasses() const {
+  std::lock_guard lock(view_mutex_);
+  return {known_classes_.begin(), known_classes_.end()};
+}
+
 absl::StatusOr<std::vector<std::string>> JobManager::LoggedClasses(
     bool imported) const {
   ASSIGN_OR_RETURN(const auto logged, options_.log->DeviceClasses(imported));

@@ -86,6 +86,7 @@ class JobManager : public Dispatcher::Listener {
   std::shared_ptr<const FleetView> fleet() const;
   // A class that a job of this log ran on or a board registered with.
   std::optional<KnownClass> FindClass(const std::string& device_class) const;
+  std::map<std::string, KnownClass> KnownClasses() const;
   // Classes that the log has records of or jobs for, sorted; with `imported`
   // those that it knows from other logs only, too.
   absl::StatusOr<std::vector<std::string>> LoggedClasses(bool imported) const;

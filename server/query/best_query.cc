@@ -19,15 +19,15 @@ constexpr int kNeighbours = 8;
 
 class Answerer {
  public:
-  Answerer(const BestContext& context, const BestQuestion& question,
-           Space space)
-      : context_(context), question_(question), space_(std::move(space)) {}
+  Answerer(const BestContext& context, const BestQuestion& question)
+      : context_(context), question_(question), workload_(question.workload) {}
 
   absl::StatusOr<v1::BestAnswer> Answer() {
     if (question_.device_class.empty()) return AnswerForTarget();
-    ASSIGN_OR_RETURN(const auto best, context_.log->Best(Key()));
+    ASSIGN_OR_RETURN(const auto best, context_.source->Best(Key()));
     if (best) {
-      if (auto answer = FromOwnRow(*best)) return *std::move(answer);
+      ASSIGN_OR_RETURN(auto answer, FromOwnRow(*best));
+      if (answer) return *std::move(answer);
     }
     ASSIGN_OR_RETURN(auto shape, FromOtherShape());
     if (shape) return *std::move(shape);
@@ -40,28 +40,51 @@ class Answerer {
 
  private:
   BestKey Key() const {
-    return {question_.workload.key, question_.device_class,
+    return {question_.workload_key, question_.device_class,
             question_.policy.threads(), question_.policy.cache()};
+  }
+
+  // Parsed and made only when an answer needs them: most are rows that somebody
+  // has looked at before.
+  absl::StatusOr<const Workload*> GetWorkload() {
+    if (workload_ == nullptr) {
+      ASSIGN_OR_RETURN(workload_,
+                       context_.memo->Parse(question_.workload_text));
+    }
+    return workload_.get();
+  }
+  absl::StatusOr<const Space*> GetSpace() {
+    if (space_ == nullptr) {
+      ASSIGN_OR_RETURN(const Workload* workload, GetWorkload());
+      ASSIGN_OR_RETURN(space_,
+                       context_.memo->SpaceOf(*workload, *question_.target,
+                                              question_.policy.threads()));
+    }
+    return space_.get();
   }
 
   v1::BestAnswer Blank(const char* grade) const {
     v1::BestAnswer answer;
     answer.set_grade(grade);
-    answer.set_workload(question_.workload.text);
-    answer.set_workload_key(question_.workload.key);
+    answer.set_workload(question_.workload_text);
+    answer.set_workload_key(question_.workload_key);
     answer.set_device_class(question_.device_class);
     *answer.mutable_policy() = question_.policy;
-    answer.set_target(question_.target.ToString());
+    answer.set_target(question_.target->text);
     answer.set_age_s(-1);
-    answer.mutable_schedule()->set_space(std::string(space_.name()));
+    answer.mutable_schedule()->set_space(question_.target->target.kind);
     answer.mutable_schedule()->set_space_version(kSpaceVersion);
     return answer;
   }
 
   // `reason` follows on what was found wrong with better rows.
-  v1::BestAnswer Default(const std::string& reason) const {
+  absl::StatusOr<v1::BestAnswer> Default(const std::string& reason) {
     v1::BestAnswer answer = Blank("default");
-    answer.mutable_schedule()->set_text(space_.Print(space_.Default()));
+    ASSIGN_OR_RETURN(const Workload* workload, GetWorkload());
+    ASSIGN_OR_RETURN(
+        *answer.mutable_schedule()->mutable_text(),
+        context_.memo->DefaultSchedule(*workload, *question_.target,
+                                       question_.policy.threads()));
     answer.set_reason(Reason(reason));
     if (!miss_field_.empty()) answer.set_differing_field(miss_field_);
     return answer;
@@ -76,32 +99,15 @@ class Answerer {
     if (miss_field_.empty()) miss_field_ = field;
   }
 
-  // What is wrong with a row of this very key; empty: nothing.
-  std::optional<std::string> Unusable(const v1::ScheduleText& schedule,
-                                      std::string* field) const {
-    if (schedule.space() != space_.name()) {
-      *field = "space";
-      return absl::StrCat("the recorded schedule is of space '",
-                          schedule.space(), "', not '",
-                          std::string(space_.name()), "'");
+  // What is wrong with a row for this target; absent: nothing.
+  absl::StatusOr<std::optional<std::string>> Unusable(const BestKnown& row,
+                                                      std::string* field) {
+    if (row.taken && context_.taken_by == question_.target->compiler_version &&
+        context_.taken_target == question_.target->text) {
+      return std::optional<std::string>();
     }
-    if (schedule.space_version() != kSpaceVersion) {
-      *field = "space_version";
-      return absl::StrCat("the recorded schedule is of space version ",
-                          schedule.space_version(), ", this compiler has ",
-                          kSpaceVersion);
-    }
-    *field = "schedule";
-    const auto parsed = space_.Parse(schedule.text());
-    if (!parsed.ok()) {
-      return absl::StrCat("the recorded schedule cannot be read: ",
-                          parsed.status().message());
-    }
-    if (const auto refusal = space_.Refusal(*parsed)) {
-      return absl::StrCat("the recorded schedule is refused: ", *refusal);
-    }
-    field->clear();
-    return std::nullopt;
+    ASSIGN_OR_RETURN(const Space* space, GetSpace());
+    return WhyNotTaken(row.record.result.spec().schedule(), *space, field);
   }
 
   static void FillEvidence(const BestKnown& best, int64_t now_unix_ms,
@@ -116,8 +122,8 @@ class Answerer {
     answer->set_default_ns(best.default_ns);
     answer->set_compiler_version(result.spec().compiler_version());
     answer->set_binary_hash(result.binary_hash());
-    answer->set_age_s(std::max<int64_t>(
-        0, (now_unix_ms - best.record.recorded_unix_ms) / 1000));
+    answer->set_measured_unix_ms(best.record.recorded_unix_ms);
+    SetAge(now_unix_ms, answer);
   }
 
   static std::string Confirmed(const BestKnown& best) {
@@ -134,13 +140,14 @@ class Answerer {
                              const std::string& now) {
       *words = absl::StrCat("measured with ", name, " ", then, ", now ", now);
     };
-    const std::string target = question_.target.ToString();
+    const std::string& target = question_.target->text;
     if (spec.target() != target) {
       differs("target", spec.target(), target);
       return "target";
     }
-    if (spec.compiler_version() != context_.compiler_version) {
-      differs("compiler", spec.compiler_version(), context_.compiler_version);
+    const std::string& compiler = question_.target->compiler_version;
+    if (spec.compiler_version() != compiler) {
+      differs("compiler", spec.compiler_version(), compiler);
       return "compiler_version";
     }
     const std::string& protocol = result.environment().measure_protocol();
@@ -159,19 +166,21 @@ class Answerer {
            row.record.result.spec().kind() != v1::TRIAL_KIND_DEFAULT;
   }
 
-  std::optional<v1::BestAnswer> FromOwnRow(const BestKnown& best) {
+  absl::StatusOr<std::optional<v1::BestAnswer>> FromOwnRow(
+      const BestKnown& best) {
     const v1::TrialResult& result = best.record.result;
     std::string field;
-    if (const auto wrong = Unusable(result.spec().schedule(), &field)) {
+    ASSIGN_OR_RETURN(const auto wrong, Unusable(best, &field));
+    if (wrong) {
       Miss(*wrong, field);
-      return std::nullopt;
+      return std::optional<v1::BestAnswer>();
     }
     if (OnlyScreened(best)) {
       Miss(
           "a faster schedule was measured, but not yet confirmed against the "
           "default",
           "confirmation");
-      return std::nullopt;
+      return std::optional<v1::BestAnswer>();
     }
     std::string words;
     field = Difference(result, &words);
@@ -181,36 +190,43 @@ class Answerer {
     answer.set_reason(field.empty()
                           ? Confirmed(best)
                           : absl::StrCat(words, "; ", Confirmed(best)));
-    return answer;
+    return std::optional<v1::BestAnswer>(std::move(answer));
   }
 
   // The schedule of a row of another key, carried over to this space.
-  std::optional<Schedule> CarryOver(const BestKnown& row) const {
+  static std::optional<std::string> CarryOver(const BestKnown& row,
+                                              const Space& space) {
     const std::string& text = row.record.result.spec().schedule().text();
-    if (row.record.result.spec().schedule().space() != space_.name()) {
+    if (row.record.result.spec().schedule().space() != space.name()) {
       return std::nullopt;
     }
-    const auto parsed = space_.Parse(text);
-    if (parsed.ok() && !space_.Refusal(*parsed)) return *parsed;
-    return space_.Adapt(text);
+    auto schedule = space.Parse(text);
+    if (schedule.ok() && !space.Refusal(*schedule)) {
+      return space.Print(*schedule);
+    }
+    const auto adapted = space.Adapt(text);
+    if (!adapted) return std::nullopt;
+    return space.Print(*adapted);
   }
 
-  v1::BestAnswer Suggestion(const char* grade, const Schedule& schedule,
+  v1::BestAnswer Suggestion(const char* grade, const std::string& schedule,
                             const std::string& field,
                             const std::string& reason) const {
     v1::BestAnswer answer = Blank(grade);
-    answer.mutable_schedule()->set_text(space_.Print(schedule));
+    answer.mutable_schedule()->set_text(schedule);
     answer.set_differing_field(field);
     answer.set_reason(Reason(reason));
     return answer;
   }
 
   absl::StatusOr<std::optional<v1::BestAnswer>> FromOtherShape() {
-    ASSIGN_OR_RETURN(const auto rows, context_.log->BestOfNeighbours(
-                                          DescribeWorkload(question_.workload),
-                                          Key(), kNeighbours));
+    ASSIGN_OR_RETURN(const Workload* workload, GetWorkload());
+    ASSIGN_OR_RETURN(const auto rows,
+                     context_.source->BestOfNeighbours(
+                         DescribeWorkload(*workload), Key(), kNeighbours));
     for (const BestKnown& row : rows) {
-      if (const auto schedule = CarryOver(row)) {
+      ASSIGN_OR_RETURN(const Space* space, GetSpace());
+      if (const auto schedule = CarryOver(row, *space)) {
         return Suggestion("neighbour_shape", *schedule, "workload",
                           absl::StrCat("carried over from ",
                                        row.record.result.spec().workload(),
@@ -227,7 +243,7 @@ class Answerer {
 
   absl::StatusOr<std::optional<v1::BestAnswer>> FromOtherClass() {
     ASSIGN_OR_RETURN(auto rows,
-                     context_.log->BestOfWorkload(question_.workload.key));
+                     context_.source->BestOfWorkload(question_.workload_key));
     const BestKey key = Key();
     // Rows that differ in fewer fields first, then by name.
     const auto distance = [&](const BestKnown& row) {
@@ -241,10 +257,11 @@ class Answerer {
     for (const BestKnown& row : rows) {
       if (row.key == key || !MayAnswer(row.key.device_class) ||
           !SameArchitecture(row.record.result.spec().target(),
-                            question_.target)) {
+                            question_.target->target)) {
         continue;
       }
-      if (const auto schedule = CarryOver(row)) {
+      ASSIGN_OR_RETURN(const Space* space, GetSpace());
+      if (const auto schedule = CarryOver(row, *space)) {
         return Suggestion("neighbour_device", *schedule,
                           KeyDifference(row.key, key), NeighbourReason(row));
       }
@@ -255,18 +272,19 @@ class Answerer {
   // Rows of any class that was measured for this very target.
   absl::StatusOr<v1::BestAnswer> AnswerForTarget() {
     ASSIGN_OR_RETURN(const auto rows,
-                     context_.log->BestOfWorkload(question_.workload.key));
+                     context_.source->BestOfWorkload(question_.workload_key));
     const BestKnown* best = nullptr;
     for (const BestKnown& row : rows) {
       const v1::TrialSpec& spec = row.record.result.spec();
       std::string field;
-      if (spec.target() != question_.target.ToString() ||
+      if (spec.target() != question_.target->text ||
           row.key.threads != question_.policy.threads() ||
           row.key.cache != question_.policy.cache() || row.key.imported ||
           !MayAnswer(row.key.device_class) || OnlyScreened(row)) {
         continue;
       }
-      if (const auto wrong = Unusable(spec.schedule(), &field)) {
+      ASSIGN_OR_RETURN(const auto wrong, Unusable(row, &field));
+      if (wrong) {
         Miss(*wrong, field);
         continue;
       }
@@ -293,21 +311,50 @@ class Answerer {
 
   const BestContext& context_;
   const BestQuestion& question_;
-  const Space space_;
+  std::shared_ptr<const Workload> workload_;
+  std::shared_ptr<const Space> space_;
   std::string misses_;      // why better rows do not count
   std::string miss_field_;  // of the first of them
 };
 
 }  // namespace
 
+void SetAge(int64_t now_unix_ms, v1::BestAnswer* answer) {
+  const int64_t measured = answer->measured_unix_ms();
+  answer->set_age_s(
+      measured == 0 ? -1
+                    : std::max<int64_t>(0, (now_unix_ms - measured) / 1000));
+}
+
+std::optional<std::string> WhyNotTaken(const v1::ScheduleText& schedule,
+                                       const Space& space, std::string* field) {
+  if (schedule.space() != space.name()) {
+    *field = "space";
+    return absl::StrCat("the recorded schedule is of space '", schedule.space(),
+                        "', not '", std::string(space.name()), "'");
+  }
+  if (schedule.space_version() != kSpaceVersion) {
+    *field = "space_version";
+    return absl::StrCat("the recorded schedule is of space version ",
+                        schedule.space_version(), ", this compiler has ",
+                        kSpaceVersion);
+  }
+  *field = "schedule";
+  const auto parsed = space.Parse(schedule.text());
+  if (!parsed.ok()) {
+    return absl::StrCat("the recorded schedule cannot be read: ",
+                        parsed.status().message());
+  }
+  if (const auto refusal = space.Refusal(*parsed)) {
+    return absl::StrCat("the recorded schedule is refused: ", *refusal);
+  }
+  field->clear();
+  return std::nullopt;
+}
+
 absl::StatusOr<v1::BestAnswer> AnswerBest(const BestContext& context,
                                           const BestQuestion& question) {
-  SpaceContext space_context;
-  space_context.workload = question.workload;
-  space_context.target = question.target;
-  space_context.threads = question.policy.threads();
-  ASSIGN_OR_RETURN(Space space, Space::Create(std::move(space_context)));
-  return Answerer(context, question, std::move(space)).Answer();
+  return Answerer(context, question).Answer();
 }
 
 }  // namespace regatta

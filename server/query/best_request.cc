@@ -1,48 +1,82 @@
 #include "server/query/best_request.h"
 
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "compiler/ops/op.h"
 #include "server/query/best_query.h"
 
 namespace regatta {
 namespace {
 
+absl::StatusOr<std::optional<ClassFacts>> FactsOf(
+    const BestRequestContext& context, const std::string& device_class) {
+  if (context.facts_of_class) return context.facts_of_class(device_class);
+  ASSIGN_OR_RETURN(std::vector<ClassFacts> facts,
+                   context.source->FactsOfClasses());
+  for (ClassFacts& one : facts) {
+    if (one.device_class == device_class) {
+      return std::optional<ClassFacts>(std::move(one));
+    }
+  }
+  return std::optional<ClassFacts>();
+}
+
 absl::StatusOr<std::string> TargetTextOf(const BestRequestContext& context,
-                                         const std::string& device_class,
-                                         const std::string& workload_key) {
+                                         const std::string& device_class) {
   if (context.target_of_class) {
     if (const auto text = context.target_of_class(device_class)) return *text;
   }
-  ASSIGN_OR_RETURN(const auto rows, context.log->BestOfWorkload(workload_key));
-  for (const BestKnown& row : rows) {
-    // What another log says of a class may not be what its boards here are.
-    if (row.key.device_class == device_class && !row.key.imported) {
-      return row.record.result.spec().target();
-    }
-  }
+  ASSIGN_OR_RETURN(auto facts, FactsOf(context, device_class));
+  if (facts) return std::move(facts->target);
   return absl::NotFoundError(
       absl::StrCat("the target of class ", device_class,
                    " is not known until one of its boards registers; give the "
                    "target instead"));
 }
 
-absl::StatusOr<Target> ResolveTarget(const BestRequestContext& context,
-                                     const v1::BestRequest& request,
-                                     const std::string& workload_key) {
+absl::StatusOr<std::string> ProtocolOf(const BestRequestContext& context,
+                                       const std::string& device_class) {
+  if (context.measure_protocol) {
+    std::string known = context.measure_protocol(device_class);
+    if (!known.empty()) return known;
+  }
+  ASSIGN_OR_RETURN(auto facts, FactsOf(context, device_class));
+  return facts ? std::move(facts->measure_protocol) : std::string();
+}
+
+absl::StatusOr<std::shared_ptr<const CompletedTarget>> ResolveTarget(
+    const BestRequestContext& context, const v1::BestRequest& request,
+    BestMemo& memo) {
+  const auto make = MakeTargetWith(context.complete, context.compiler_version);
   if (!request.target().empty()) {
-    auto target = ParseTarget(request.target());
+    auto target = memo.Complete(request.target(), make);
     if (!target.ok()) return Annotate(target.status(), "target");
-    auto complete = context.complete(*target);
-    if (!complete.ok()) return Annotate(complete.status(), "target");
-    return complete;
+    return target;
   }
   ASSIGN_OR_RETURN(const std::string text,
-                   TargetTextOf(context, request.device_class(), workload_key));
-  ASSIGN_OR_RETURN(const Target target, ParseTarget(text));
-  return context.complete(target);
+                   TargetTextOf(context, request.device_class()));
+  return memo.Complete(text, make);
+}
+
+absl::Status ResolveWorkload(const BestRequestContext& context,
+                             const std::string& text, BestMemo& memo,
+                             BestQuestion& question) {
+  if (context.find_workload) {
+    if (auto known = context.find_workload(text)) {
+      question.workload_key = std::move(known->key);
+      question.workload_text = std::move(known->text);
+      return absl::OkStatus();
+    }
+  }
+  auto workload = memo.Parse(text);
+  if (!workload.ok()) return Annotate(workload.status(), "workload");
+  question.workload = *std::move(workload);
+  question.workload_key = question.workload->key;
+  question.workload_text = question.workload->text;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -81,22 +115,24 @@ absl::StatusOr<v1::BestAnswer> AnswerBestRequest(
     RETURN_IF_ERROR(
         context.check_class(device_class, question.policy.threads()));
   }
-  auto workload = ParseWorkload(request.workload());
-  if (!workload.ok()) return Annotate(workload.status(), "workload");
-  question.workload = *std::move(workload);
+  BestMemo own;
+  BestMemo& memo = context.memo != nullptr ? *context.memo : own;
+  RETURN_IF_ERROR(ResolveWorkload(context, request.workload(), memo, question));
   question.device_class = device_class;
-  ASSIGN_OR_RETURN(question.target,
-                   ResolveTarget(context, request, question.workload.key));
+  ASSIGN_OR_RETURN(question.target, ResolveTarget(context, request, memo));
   question.simulated = context.is_simulated && !device_class.empty() &&
                        context.is_simulated(device_class);
   BestContext best;
-  best.log = context.log;
-  ASSIGN_OR_RETURN(best.compiler_version,
-                   context.compiler_version(question.target));
-  if (context.measure_protocol) {
-    best.measure_protocol = context.measure_protocol(device_class);
+  best.source = context.source;
+  best.memo = &memo;
+  if (!device_class.empty()) {
+    ASSIGN_OR_RETURN(best.measure_protocol, ProtocolOf(context, device_class));
   }
   best.is_simulated = context.is_simulated;
+  if (context.taken_target && !device_class.empty()) {
+    best.taken_by = context.taken_by;
+    best.taken_target = context.taken_target(device_class);
+  }
   best.now_unix_ms = context.now_unix_ms;
   return AnswerBest(best, question);
 }

@@ -8,30 +8,50 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "compiler/target/target.h"
 #include "regatta/v1/tuning_service.pb.h"
-#include "storage/tuning_log.h"
+#include "server/query/best_memo.h"
+#include "storage/best_source.h"
 
 namespace regatta {
 
 // One thread and warm caches where not said. InvalidArgument names the field.
 absl::StatusOr<v1::Policy> NormalisePolicy(const v1::Policy& policy);
 
+// A workload that a source knows by its text.
+struct KnownWorkload {
+  std::string key;
+  std::string text;
+};
+
 struct BestRequestContext {
-  const TuningLog* log = nullptr;
+  const BestSource* source = nullptr;
+  BestMemo* memo = nullptr;  // null: nothing is kept
   std::function<absl::StatusOr<Target>(const Target&)> complete;
   std::function<absl::StatusOr<std::string>(const Target&)> compiler_version;
   // Refuses a class that does not exist or has too few cores. Null: any will
   // do.
   std::function<absl::Status(const std::string& device_class, int threads)>
       check_class;
-  // Target text of a class. Null or absent: looked for in the workload's rows.
+  // Target text of a class. Null or absent: the facts of the source's classes.
   std::function<std::optional<std::string>(const std::string& device_class)>
       target_of_class;
   std::function<bool(const std::string& device_class)> is_simulated;
+  // Null or empty: the facts of the source's classes.
   std::function<std::string(const std::string& device_class)> measure_protocol;
+  // The facts of a class, absent where the source has none. Null: asked of the
+  // source each time.
+  std::function<std::optional<ClassFacts>(const std::string& device_class)>
+      facts_of_class;
+  // A text that needs no parsing. Null or absent: it is parsed.
+  std::function<std::optional<KnownWorkload>(std::string_view text)>
+      find_workload;
+  // See BestContext; `taken_target` of a class.
+  std::string taken_by;
+  std::function<std::string(const std::string& device_class)> taken_target;
   int64_t now_unix_ms = 0;
 };
 

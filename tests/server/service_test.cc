@@ -16,6 +16,7 @@
 #include "regatta/v1/dispatch_service.grpc.pb.h"
 #include "regatta/v1/tuning_service.grpc.pb.h"
 #include "server/query/workload_info.h"
+#include "server/server_snapshot.h"
 #include "server/tracker_client.h"
 #include "server/tuning_server.h"
 #include "tests/server/support/server_world.h"
@@ -144,8 +145,13 @@ class Service : public ::testing::Test {
     service.compiler_version = options.compiler_version;
     service.list_devices = [this] { return client_->ListDevices(); };
     service_ = std::make_unique<TuningServiceImpl>(service);
-    log_service_ = std::make_unique<LogServiceImpl>(&world_.plain_log(),
-                                                    DescribeWorkloadText);
+    log_service_ = std::make_unique<LogServiceImpl>(
+        &world_.plain_log(), DescribeWorkloadText, [this] {
+          return WriteServerSnapshot(
+              world_.plain_log(), *jobs_,
+              [](const Target& target) { return target; },
+              [](const Target&) { return std::string(testing::kCompiler); });
+        });
     auto server =
         TuningServer::Start("127.0.0.1:0", service_.get(), log_service_.get());
     CHECK(server.ok()) << server.status();

@@ -30,7 +30,7 @@ constexpr char kOtherClass[] = "neoverse-n1-4c";
 class Best : public ::testing::Test {
  protected:
   Best() {
-    context_.log = &world_.plain_log();
+    context_.source = &world_.plain_log();
     context_.complete = [](const Target& target) { return target; };
     context_.compiler_version = [this](const Target&) { return compiler_; };
     context_.target_of_class =

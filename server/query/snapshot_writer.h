@@ -1,0 +1,38 @@
+// Writes snapshots: every best-known answer of a tuning log in one immutable
+// file (snapshot_format.h).
+#ifndef REGATTA_SERVER_QUERY_SNAPSHOT_WRITER_H_
+#define REGATTA_SERVER_QUERY_SNAPSHOT_WRITER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/query/best_memo.h"
+#include "storage/tuning_log.h"
+
+namespace regatta {
+
+// What a server knows of a class beyond its log.
+struct SnapshotClass {
+  std::string name;
+  std::string target;            // complete target text; "": not known
+  std::string measure_protocol;  // in use; "": not known
+  bool simulated = false;
+  int cores = 0;  // of its boards; 0: not known
+};
+
+struct SnapshotOptions {
+  std::vector<SnapshotClass> classes;  // none of a log that nobody serves
+  std::string compiler_version;        // of this program, for CPUs
+  BestMemo::MakeTarget make_target;
+};
+
+// The bytes of the file. The same rows, classes and program give the same
+// bytes, whenever and wherever. FailedPrecondition when a table would grow past
+// 2^32 entries or the texts past 4 GiB; otherwise fails only as the log does.
+absl::StatusOr<std::string> WriteSnapshot(const TuningLog& log,
+                                          const SnapshotOptions& options);
+
+}  // namespace regatta
+
+#endif  // REGATTA_SERVER_QUERY_SNAPSHOT_WRITER_H_

@@ -1,0 +1,409 @@
+// A snapshot, the log it was made from and a server on that log give the same
+// answers; a damaged snapshot gives an error.
+#include "server/query/snapshot.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "base/digest.h"
+#include "base/random.h"
+#include "regatta/v1/tuning_service.grpc.pb.h"
+#include "server/job/job_manager.h"
+#include "server/query/best_file.h"
+#include "server/query/workload_info.h"
+#include "server/server_snapshot.h"
+#include "server/tuning_server.h"
+#include "tests/server/query/planted_log.h"
+#include "tests/server/support/spaces.h"
+#include "tests/support/process.h"
+
+namespace regatta {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::kClassA;
+using testing::kClassB;
+using testing::Line;
+using testing::PlantedQuestions;
+using testing::TempDir;
+
+constexpr char kCompiler[] = "0123456789abcdef/LLVM 19.1.7";
+
+absl::StatusOr<Target> Complete(const Target& target) {
+  if (target.mcpu.empty()) return absl::InvalidArgumentError("mcpu is missing");
+  return target;
+}
+absl::StatusOr<std::string> Version(const Target&) { return kCompiler; }
+
+BestFileOptions FileOptions() {
+  return {.complete = Complete, .compiler_version = Version};
+}
+
+SnapshotOptions WriteOptions() {
+  return {.compiler_version = kCompiler,
+          .make_target = MakeTargetWith(Complete, Version)};
+}
+
+class SnapshotTest : public ::testing::Test {
+ protected:
+  SnapshotTest() {
+    log_ = Plant("one.db");
+    const auto bytes = WriteSnapshot(*log_, WriteOptions());
+    CHECK(bytes.ok()) << bytes.status();
+    bytes_ = *bytes;
+  }
+
+  std::unique_ptr<TuningLog> Plant(const std::string& name) {
+    auto log = OpenTuningLog(Path(name));
+    CHECK(log.ok()) << log.status();
+    testing::PlantLog(**log, kCompiler);
+    return *std::move(log);
+  }
+  std::string Path(const std::string& name) const {
+    return absl::StrCat(dir_.path(), "/", name);
+  }
+  std::unique_ptr<BestFile> OpenBytes(const std::string& bytes) {
+    testing::WriteFile(Path("best.rgs"), bytes);
+    auto file = BestFile::OpenSnapshot(Path("best.rgs"), FileOptions());
+    CHECK(file.ok()) << file.status();
+    return *std::move(file);
+  }
+
+  TempDir dir_;
+  std::unique_ptr<TuningLog> log_;
+  std::string bytes_;
+};
+
+// Answers every question over gRPC, as a server on this log does while one
+// board of class B is registered.
+std::vector<std::string> AskServer(TuningLog& log, std::string* snapshot) {
+  class NoTracker : public Dispatcher {
+    void Submit(std::vector<v1::Work>) override {}
+    void CancelWork(const v1::CancelWork&) override {}
+    void Acknowledge(const v1::CommitAck&) override {}
+  } dispatcher;
+  JobManagerOptions options;
+  options.log = &log;
+  options.dispatcher = &dispatcher;
+  options.clock = &RealClock();
+  options.compiler_version = Version;
+  auto jobs = JobManager::Create(options);
+  CHECK(jobs.ok()) << jobs.status();
+  v1::FleetChange fleet;
+  v1::DeviceStatus* device = fleet.add_devices();
+  device->mutable_info()->set_device_id("b");
+  device->mutable_info()->set_device_class(kClassB);
+  device->mutable_info()->set_target(testing::kOtherTargetText);
+  device->mutable_info()->set_cores(1);
+  (*jobs)->OnFleetChange(fleet);
+  TuningServiceOptions service_options;
+  service_options.jobs = jobs->get();
+  service_options.log = &log;
+  service_options.clock = &RealClock();
+  service_options.complete_target = Complete;
+  service_options.compiler_version = Version;
+  TuningServiceImpl service(service_options);
+  const auto write = [&] {
+    return WriteServerSnapshot(log, **jobs, Complete, Version);
+  };
+  LogServiceImpl log_service(&log, DescribeWorkloadText, write);
+  auto server = TuningServer::Start("127.0.0.1:0", &service, &log_service);
+  CHECK(server.ok()) << server.status();
+  const auto channel = grpc::CreateChannel((*server)->address(),
+                                           grpc::InsecureChannelCredentials());
+  const auto stub = v1::TuningService::NewStub(channel);
+  std::vector<std::string> answers;
+  for (const v1::BestRequest& question : PlantedQuestions()) {
+    grpc::ClientContext context;
+    v1::BestAnswer answer;
+    const grpc::Status status = stub->Best(&context, question, &answer);
+    answers.push_back(
+        status.ok() ? Line(answer)
+                    : Line(absl::Status(
+                          static_cast<absl::StatusCode>(status.error_code()),
+                          status.error_message())));
+  }
+  grpc::ClientContext context;
+  const auto reader = v1::LogService::NewStub(channel)->Snapshot(
+      &context, v1::SnapshotLogRequest());
+  v1::SnapshotLogResponse response;
+  while (reader->Read(&response)) snapshot->append(response.chunk());
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(response.end().file_bytes(),
+            static_cast<int64_t>(snapshot->size()));
+  (*jobs)->Close();
+  return answers;
+}
+
+std::vector<std::string> AskFile(BestFile& file) {
+  std::vector<std::string> answers;
+  for (const v1::BestRequest& question : PlantedQuestions()) {
+    answers.push_back(Line(file.Answer(question, 5)));
+  }
+  return answers;
+}
+
+TEST_F(SnapshotTest, AnswersAsTheServerAndTheLogDo) {
+  std::string served;
+  const auto expected = AskServer(*log_, &served);
+  const auto questions = PlantedQuestions();
+  const auto by_server = OpenBytes(served);
+  const auto from_server = AskFile(*by_server);
+  ASSERT_EQ(from_server.size(), expected.size());
+  for (size_t i = 0; i < questions.size(); ++i) {
+    EXPECT_EQ(from_server[i], expected[i]) << questions[i].ShortDebugString();
+  }
+  // Once more, now from what was kept.
+  EXPECT_EQ(AskFile(*by_server), expected);
+
+  log_.reset();
+  auto file = BestFile::OpenLog(Path("one.db"), FileOptions());
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto from_log = AskFile(**file);
+  const auto from_snapshot = AskFile(*OpenBytes(bytes_));
+  std::set<std::string> grades;
+  for (size_t i = 0; i < questions.size(); ++i) {
+    EXPECT_EQ(from_log[i], from_snapshot[i]) << questions[i].ShortDebugString();
+    // A file of a log alone cannot know that class B has one core.
+    if (questions[i].policy().threads() != 2) {
+      EXPECT_EQ(from_log[i], expected[i]) << questions[i].ShortDebugString();
+    }
+    const auto answer = (*file)->Answer(questions[i], 5);
+    grades.insert(answer.ok() ? answer->grade() : "error");
+  }
+  EXPECT_THAT(grades, ::testing::UnorderedElementsAre(
+                          "exact", "compatible", "neighbour_shape",
+                          "neighbour_device", "default", "error"));
+}
+
+TEST_F(SnapshotTest, TheSameRowsGiveTheSameBytes) {
+  EXPECT_EQ(*WriteSnapshot(*log_, WriteOptions()), bytes_);
+  const auto other = Plant("two.db");
+  EXPECT_NE(other->LogId(), log_->LogId());
+  EXPECT_EQ(*WriteSnapshot(*other, WriteOptions()), bytes_);
+}
+
+TEST_F(SnapshotTest, RowsHoldWhatTheLogSaysAndLeaveDisprovedOnesOut) {
+  const auto snapshot = Snapshot::FromBytes(bytes_, "it");
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  int rows = 0;
+  ASSERT_TRUE(log_->ForEachBest(
+                      [&](const WorkloadInfo& workload, const BestKnown& best) {
+                        ++rows;
+                        const auto row = (*snapshot)->Best(best.key);
+                        EXPECT_TRUE(row.ok() && row->has_value());
+                        const v1::TrialResult& ours = (*row)->record.result;
+                        const v1::TrialResult& theirs = best.record.result;
+                        EXPECT_EQ(ours.spec().schedule().SerializeAsString(),
+                                  theirs.spec().schedule().SerializeAsString());
+                        EXPECT_EQ(ours.spec().target(), theirs.spec().target());
+                        EXPECT_EQ(ours.provenance(), theirs.provenance());
+                        EXPECT_EQ(ours.binary_hash(), theirs.binary_hash());
+                        EXPECT_EQ((*row)->time_ns, best.time_ns);
+                        EXPECT_EQ((*row)->samples, best.samples);
+                        EXPECT_EQ((*row)->boards, best.boards);
+                        EXPECT_EQ((*row)->speedup, best.speedup);
+                        EXPECT_EQ((*row)->confirmed, best.confirmed);
+                        EXPECT_EQ((*row)->record.extents, workload.extents);
+                        return true;
+                      })
+                  .ok());
+  EXPECT_EQ(static_cast<size_t>(rows), (*snapshot)->rows());
+  EXPECT_EQ(rows, 9);  // ten workloads, one of which was only wrong
+  for (const bool imported : {false, true}) {
+    EXPECT_EQ(*(*snapshot)->DeviceClasses(imported),
+              *log_->DeviceClasses(imported));
+  }
+  EXPECT_EQ(*(*snapshot)->FactsOfClasses(), *log_->FactsOfClasses());
+}
+
+TEST_F(SnapshotTest, RowsOfAnotherLogAreSuggestionsAsInTheLog) {
+  {
+    auto ours = OpenTuningLog(Path("ours.db"));
+    ASSERT_TRUE(ours.ok());
+    testing::PlantLittle(**ours, kCompiler);
+    std::vector<v1::LogEntry> entries;
+    ASSERT_TRUE(log_->exchange()
+                    .Export([&](const v1::LogEntry& entry) {
+                      entries.push_back(entry);
+                      return true;
+                    })
+                    .ok());
+    std::vector<const v1::LogEntry*> pointers;
+    for (const v1::LogEntry& entry : entries) pointers.push_back(&entry);
+    const auto verdicts = (*ours)->exchange().Import(
+        pointers, {.name = "lab-b", .describe = DescribeWorkloadText});
+    ASSERT_TRUE(verdicts.ok()) << verdicts.status();
+    int added = 0;
+    for (const v1::ImportVerdict& verdict : *verdicts) {
+      EXPECT_NE(verdict.status(), v1::ImportVerdict::STATUS_REFUSED)
+          << verdict.reason();
+      added += verdict.status() == v1::ImportVerdict::STATUS_ADDED;
+    }
+    EXPECT_GT(added, 10);
+    bytes_ = *WriteSnapshot(**ours, WriteOptions());
+  }
+  auto file = BestFile::OpenLog(Path("ours.db"), FileOptions());
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto snapshot = OpenBytes(bytes_);
+  EXPECT_EQ(AskFile(*snapshot), AskFile(**file));
+  const auto answer = snapshot->Answer(PlantedQuestions()[0], 5);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->grade(), "neighbour_shape");
+  v1::BestRequest confirmed = PlantedQuestions()[0];
+  confirmed.set_workload("conv2d(n=1,h=14,w=14,ci=16,co=16,kh=3,kw=3,pad=1)");
+  const auto other = snapshot->Answer(confirmed, 5);
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_EQ(other->grade(), "neighbour_device");
+  EXPECT_EQ(other->differing_field(), "provenance");
+  EXPECT_EQ(other->time_ns(), 0);
+}
+
+TEST_F(SnapshotTest, AnEmptyLogMakesASnapshotThatHasNoClass) {
+  auto empty = OpenTuningLog(Path("empty.db"));
+  ASSERT_TRUE(empty.ok());
+  const auto file = OpenBytes(*WriteSnapshot(**empty, WriteOptions()));
+  const auto answer = file->Answer(PlantedQuestions()[0], 5);
+  EXPECT_TRUE(absl::IsNotFound(answer.status())) << answer.status();
+  EXPECT_THAT(std::string(answer.status().message()), HasSubstr("best.rgs"));
+}
+
+TEST_F(SnapshotTest, ManyThreadsGetTheSameAnswers) {
+  const auto file = OpenBytes(bytes_);
+  const auto expected = AskFile(*OpenBytes(bytes_));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] { EXPECT_EQ(AskFile(*file), expected); });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// With the digest that the bytes have now.
+std::string Resealed(std::string bytes) {
+  constexpr size_t kAt = offsetof(snapshot::Header, digest);
+  std::memset(bytes.data() + kAt, 0, 32);
+  const std::string digest = Sha256({bytes});
+  std::memcpy(bytes.data() + kAt, digest.data(), digest.size());
+  return bytes;
+}
+
+void ExpectRefused(const std::string& bytes, const std::string& what) {
+  const auto snapshot = Snapshot::FromBytes(bytes, "FILE");
+  ASSERT_FALSE(snapshot.ok()) << what;
+  EXPECT_THAT(std::string(snapshot.status().message()), HasSubstr("FILE"))
+      << what;
+}
+
+TEST_F(SnapshotTest, EveryFlippedByteIsNoticed) {
+  Random random(1);
+  std::vector<size_t> places;
+  for (size_t i = 0; i < sizeof(snapshot::Header); ++i) places.push_back(i);
+  const int more = testing::ScaledSeeds(300);
+  for (int i = 0; i < more; ++i) places.push_back(random.Below(bytes_.size()));
+  std::cout << places.size() << " flipped bytes\n";
+  for (const size_t place : places) {
+    std::string bytes = bytes_;
+    bytes[place] ^= static_cast<char>(1 + random.Below(255));
+    ExpectRefused(bytes, absl::StrCat("byte ", place));
+  }
+}
+
+TEST_F(SnapshotTest, EveryCutIsNoticed) {
+  Random random(2);
+  for (size_t size = 0; size < bytes_.size();
+       size += 1 + random.Below(bytes_.size() / 60)) {
+    ExpectRefused(bytes_.substr(0, size), absl::StrCat("cut to ", size));
+  }
+  ExpectRefused(bytes_ + "x", "one byte more");
+}
+
+// What a hostile writer could make: the digest fits. Whatever opens must answer
+// without harm (run with sanitizers, this is the test of the reader's bounds).
+TEST_F(SnapshotTest, DamageThatTheDigestDoesNotShowDoesNoHarm) {
+  Random random(3);
+  const int tries = testing::ScaledSeeds(400);
+  int opened = 0;
+  for (int i = 0; i < tries; ++i) {
+    std::string bytes = bytes_;
+    const int flips = 1 + static_cast<int>(random.Below(3));
+    for (int flip = 0; flip < flips; ++flip) {
+      bytes[random.Below(bytes.size())] ^=
+          static_cast<char>(1 + random.Below(255));
+    }
+    const std::string path = Path("damaged.rgs");
+    testing::WriteFile(path, Resealed(bytes));
+    auto file = BestFile::OpenSnapshot(path, FileOptions());
+    if (!file.ok()) continue;
+    ++opened;
+    AskFile(**file);
+  }
+  std::cout << tries << " damaged files, " << opened << " opened\n";
+  EXPECT_GT(opened, 0);
+  EXPECT_LT(opened, tries);
+}
+
+TEST_F(SnapshotTest, SaysWhatIsWrong) {
+  const auto message = [](const std::string& bytes) {
+    const auto snapshot = Snapshot::FromBytes(bytes, "FILE");
+    return absl::StrCat(static_cast<int>(snapshot.status().code()), " ",
+                        std::string(snapshot.status().message()));
+  };
+  const auto with = [&](size_t at, auto value) {
+    std::string bytes = bytes_;
+    std::memcpy(bytes.data() + at, &value, sizeof(value));
+    return Resealed(bytes);
+  };
+  EXPECT_THAT(message(""), HasSubstr("not a snapshot"));
+  EXPECT_THAT(message(std::string(5000, 'x')), HasSubstr("not a snapshot"));
+  EXPECT_THAT(message(with(offsetof(snapshot::Header, version), uint32_t{2})),
+              HasSubstr("9 FILE: the snapshot has version 2, this program "
+                        "reads 1"));
+  EXPECT_THAT(message(bytes_.substr(0, bytes_.size() - 1)),
+              HasSubstr("cut off"));
+  EXPECT_THAT(message(bytes_.substr(0, 100)), HasSubstr("cut off"));
+  for (const size_t table :
+       {offsetof(snapshot::Header, workloads),
+        offsetof(snapshot::Header, cells), offsetof(snapshot::Header, texts)}) {
+    for (const uint64_t count : {uint64_t{1} << 40, ~uint64_t{0}}) {
+      EXPECT_THAT(message(with(table + 8, count)),
+                  HasSubstr("is not within the file"));
+    }
+    EXPECT_THAT(message(with(table, ~uint64_t{7})),
+                HasSubstr("is not within the file"));
+  }
+  std::string flipped = bytes_;
+  flipped.back() ^= 1;
+  EXPECT_THAT(message(flipped), HasSubstr("SHA-256"));
+  const auto missing = Snapshot::Open(Path("none.rgs"));
+  EXPECT_TRUE(absl::IsNotFound(missing.status()));
+  EXPECT_THAT(std::string(missing.status().message()), HasSubstr("none.rgs"));
+  EXPECT_FALSE(Snapshot::Open(dir_.path()).ok());
+}
+
+// Written by another release: its marks and texts are not trusted.
+TEST_F(SnapshotTest, AnotherReleaseLooksAtEveryRowItself) {
+  testing::WriteFile(Path("best.rgs"), bytes_);
+  const char* now = "fedcba9876543210/LLVM 20";
+  auto file = BestFile::OpenSnapshot(
+      Path("best.rgs"),
+      {.complete = Complete, .compiler_version = [&](const Target&) {
+         return absl::StatusOr<std::string>(now);
+       }});
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto answer = (*file)->Answer(PlantedQuestions()[0], 5);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->grade(), "compatible");
+  EXPECT_EQ(answer->differing_field(), "compiler_version");
+}
+
+}  // namespace
+}  // namespace regatta
