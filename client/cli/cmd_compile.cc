@@ -3,16 +3,19 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/digest.h"
 #include "base/status_macros.h"
 #include "client/cli/best_request.h"
 #include "client/cli/commands.h"
+#include "client/cli/compile_choice.h"
+#include "client/cli/compile_library.h"
 #include "client/cli/documents.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/file_output.h"
+#include "client/cli/file_question.h"
 #include "client/cli/format.h"
 #include "client/cli/host_class.h"
-#include "client/cli/log_question.h"
-#include "client/cli/server_client.h"
+#include "client/cli/jobs_file.h"
 #include "compiler/compile.h"
 #include "compiler/module/c_interface.h"
 #include "compiler/ops/op.h"
@@ -22,64 +25,16 @@ namespace regatta::cli {
 namespace {
 
 struct Flags {
-  ServerFlags server;
+  SourceFlags source;
   PolicyFlags policy;
   std::string workload;
+  std::string file;
   std::string device_class;
   std::string target;
-  std::string log;
   std::string output;
   std::string header;
   bool json = false;
 };
-
-// The schedule to compile, and why this one.
-struct Choice {
-  std::string schedule;
-  std::string grade;
-  std::string reason;
-};
-
-absl::StatusOr<v1::BestAnswer> Ask(const Flags& flags,
-                                   const v1::BestRequest& request) {
-  if (!flags.log.empty()) return AskLogFile(flags.log, request);
-  ASSIGN_OR_RETURN(auto client, ConnectServer(flags.server.server));
-  return client->Best(request);
-}
-
-// Only answers that were timed where they will be used may replace the
-// default; what was measured elsewhere is a suggestion.
-Choice Choose(const v1::BestAnswer& answer, const Space& space,
-              const std::string& own_compiler) {
-  const std::string fallback = space.Print(space.Default());
-  if (answer.grade() == "default") {
-    return {fallback, "default", answer.reason()};
-  }
-  if (answer.grade() != "exact" && answer.grade() != "compatible") {
-    return {fallback, "default",
-            absl::StrCat("what is known is a ", answer.grade(),
-                         " that was not timed against the default here (",
-                         answer.reason(), ")")};
-  }
-  auto schedule = space.Parse(answer.schedule().text());
-  if (!schedule.ok()) {
-    return {fallback, "default",
-            absl::StrCat("the log's answer is of another space (",
-                         schedule.status().message(), ")")};
-  }
-  if (auto refusal = space.Refusal(*schedule)) {
-    return {fallback, "default",
-            absl::StrCat("the log's answer is refused here (", *refusal, ")")};
-  }
-  // The server judged by its compiler, which need not be the one that builds.
-  if (answer.grade() == "exact" && !answer.compiler_version().empty() &&
-      answer.compiler_version() != own_compiler) {
-    return {answer.schedule().text(), "compatible",
-            absl::StrCat("measured with compiler ", answer.compiler_version(),
-                         ", this program builds with ", own_compiler)};
-  }
-  return {answer.schedule().text(), answer.grade(), answer.reason()};
-}
 
 // k.h beside lib.so when --header was not given: lib.h.
 std::string HeaderPath(const Flags& flags) {
@@ -92,6 +47,16 @@ bool IsShared(const Flags& flags) {
 }
 
 absl::Status Check(const Flags& flags) {
+  if (flags.workload.empty() == flags.file.empty()) {
+    return absl::InvalidArgumentError(
+        flags.file.empty() ? "give a workload, or several with --file"
+                           : "a workload and --file exclude one another");
+  }
+  if (!flags.file.empty() && !IsShared(flags)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "-o ", flags.output,
+        ": --file makes a shared library; the name must end in .so"));
+  }
   if (!IsShared(flags) && !absl::EndsWith(flags.output, ".o")) {
     return absl::InvalidArgumentError(
         absl::StrCat("-o ", flags.output,
@@ -110,15 +75,21 @@ absl::Status Check(const Flags& flags) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::string> CompleteTargetText(const std::string& text) {
+  ASSIGN_OR_RETURN(Target target, ParseTarget(text));
+  ASSIGN_OR_RETURN(target, CompleteTarget(target));
+  return target.ToString();
+}
+
 absl::StatusOr<v1::BestRequest> Request(const Flags& flags,
                                         const Workload& workload) {
   v1::BestRequest request;
   request.set_workload(workload.text);
   *request.mutable_policy() = flags.policy.ToProto();
   if (!flags.target.empty()) {
-    ASSIGN_OR_RETURN(Target target, ParseTarget(flags.target));
-    ASSIGN_OR_RETURN(target, CompleteTarget(target));
-    request.set_target(target.ToString());
+    ASSIGN_OR_RETURN(const std::string target,
+                     CompleteTargetText(flags.target));
+    request.set_target(target);
   } else {
     ASSIGN_OR_RETURN(std::string device_class, ClassOrHost(flags.device_class));
     request.set_device_class(device_class);
@@ -127,19 +98,14 @@ absl::StatusOr<v1::BestRequest> Request(const Flags& flags,
 }
 
 // Both files or none.
-absl::Status WriteFiles(const Flags& flags, const Module& module,
-                        const Choice& choice) {
-  const bool shared = IsShared(flags);
-  ASSIGN_OR_RETURN(
-      StagedFile library,
-      StagedFile::Write(flags.output,
-                        shared ? module.loadable : module.relocatable,
-                        /*executable=*/shared));
-  ASSIGN_OR_RETURN(
-      StagedFile header,
-      StagedFile::Write(HeaderPath(flags),
-                        CHeader(module, choice.grade, choice.reason),
-                        /*executable=*/false));
+absl::Status WriteFiles(const Flags& flags, const std::string& binary,
+                        const std::string& header_text) {
+  ASSIGN_OR_RETURN(StagedFile library,
+                   StagedFile::Write(flags.output, binary,
+                                     /*executable=*/IsShared(flags)));
+  ASSIGN_OR_RETURN(StagedFile header,
+                   StagedFile::Write(HeaderPath(flags), header_text,
+                                     /*executable=*/false));
   RETURN_IF_ERROR(library.Commit());
   return header.Commit();
 }
@@ -155,11 +121,11 @@ void PrintSummary(const Flags& flags, const Module& module,
 }
 
 absl::Status CompileTo(const Flags& flags) {
-  RETURN_IF_ERROR(Check(flags));
   ASSIGN_OR_RETURN(Workload workload, ParseWorkload(flags.workload));
   ASSIGN_OR_RETURN(std::string name, FunctionName(HeaderPath(flags)));
   ASSIGN_OR_RETURN(v1::BestRequest request, Request(flags, workload));
-  auto answer = Ask(flags, request);
+  ASSIGN_OR_RETURN(const BestAsker ask, OpenSource(flags.source));
+  auto answer = ask(request);
   if (!answer.ok()) {
     return ExplainClassError(answer.status(),
                              flags.device_class + flags.target);
@@ -168,9 +134,11 @@ absl::Status CompileTo(const Flags& flags) {
   ASSIGN_OR_RETURN(target, CompleteTarget(target));
   ASSIGN_OR_RETURN(Space space,
                    CreateSpace(workload, target, flags.policy.threads));
-  const Choice choice = Choose(*answer, space, CompilerVersion(target));
+  const Choice choice = ChooseSchedule(*answer, space);
   ASSIGN_OR_RETURN(Module module, Compile(space, choice.schedule, name));
-  RETURN_IF_ERROR(WriteFiles(flags, module, choice));
+  RETURN_IF_ERROR(
+      WriteFiles(flags, IsShared(flags) ? module.loadable : module.relocatable,
+                 CHeader(module, choice.grade, choice.reason)));
   if (flags.json) {
     PrintJson({{"workload", workload.text},
                {"workload_key", workload.key},
@@ -192,6 +160,57 @@ absl::Status CompileTo(const Flags& flags) {
   return absl::OkStatus();
 }
 
+Json LibraryDocument(const Flags& flags, const Library& library) {
+  Json functions = Json::array();
+  for (const LibraryFunction& function : library.functions) {
+    const v1::Policy& policy = function.question.policy();
+    functions.push_back({{"function", function.module.name},
+                         {"workload", function.module.workload},
+                         {"workload_key", function.module.workload_key},
+                         {"threads", policy.threads()},
+                         {"cache", std::string(CacheStateName(policy.cache()))},
+                         {"grade", function.choice.grade},
+                         {"reason", function.choice.reason},
+                         {"schedule", function.choice.schedule},
+                         {"workspace_bytes", function.module.workspace_bytes}});
+  }
+  return {{"device_class",
+           TextOrNull(library.functions[0].question.device_class())},
+          {"target", library.target.ToString()},
+          {"output", flags.output},
+          {"header", HeaderPath(flags)},
+          {"binary_hash", Sha256Hex(library.loadable)},
+          {"functions", functions}};
+}
+
+absl::Status CompileLibraryTo(const Flags& flags) {
+  LibraryRequest request;
+  ASSIGN_OR_RETURN(request.library, FunctionName(HeaderPath(flags)));
+  ASSIGN_OR_RETURN(request.job, ReadJobsFile(flags.file, &request.symbols));
+  request.file_name = flags.file;
+  request.device_class = flags.device_class;
+  if (!flags.target.empty()) {
+    ASSIGN_OR_RETURN(request.target, CompleteTargetText(flags.target));
+  }
+  ASSIGN_OR_RETURN(const BestAsker ask, OpenSource(flags.source));
+  ASSIGN_OR_RETURN(const Library library,
+                   BuildLibrary(request, ask, /*quiet=*/flags.json));
+  RETURN_IF_ERROR(WriteFiles(flags, library.loadable, library.header));
+  if (flags.json) {
+    PrintJson(LibraryDocument(flags, library));
+    return absl::OkStatus();
+  }
+  std::cout << flags.output << ", " << HeaderPath(flags) << ": "
+            << library.functions.size() << " function(s)\n"
+            << "  target    " << library.target.ToString() << "\n";
+  for (const LibraryFunction& function : library.functions) {
+    std::cout << "  " << function.module.name << "() computes "
+              << function.module.workload << "\n    " << function.choice.grade
+              << ": " << function.choice.reason << "\n";
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 AddedCommand AddCompile(CLI::App& app) {
@@ -200,7 +219,9 @@ AddedCommand AddCompile(CLI::App& app) {
       "compile",
       "The best-known schedule as a C library; the default when "
       "none is known");
-  AddWorkloadArgument(command, &flags->workload);
+  AddWorkloadArgument(command, &flags->workload)->required(false);
+  command->add_option("--file", flags->file,
+                      "Compile every task of this job file into one library");
   command
       ->add_option("-o,--output", flags->output,
                    "Shared library (.so) or object file (.o) to write")
@@ -218,13 +239,14 @@ AddedCommand AddCompile(CLI::App& app) {
                    "'cpu,triple=aarch64-linux-gnu,mcpu=cortex-a72'")
       ->check(Utf8Text());
   AddPolicyFlags(command, &flags->policy);
-  command->add_option("--log", flags->log,
-                      "Ask this tuning log, which no server may hold, instead "
-                      "of a server");
-  AddServerFlag(command, &flags->server);
+  AddSourceFlags(command, &flags->source);
   AddJsonFlag(command, &flags->json);
   return {command, [flags] {
-            const absl::Status status = CompileTo(*flags);
+            absl::Status status = Check(*flags);
+            if (status.ok()) {
+              status = flags->file.empty() ? CompileTo(*flags)
+                                           : CompileLibraryTo(*flags);
+            }
             return status.ok() ? kExitDone : Fail(status);
           }};
 }

@@ -175,9 +175,11 @@ absl::Status ReadClasses(const Object& owner, v1::TaskRequest* task) {
   return absl::OkStatus();
 }
 
-absl::Status ReadTask(const Object& object, v1::TaskRequest* task) {
-  RETURN_IF_ERROR(object.Check(
-      {"workload", "weight", "device_classes", "threads", "cache", "budget"}));
+absl::Status ReadTask(const Object& object, v1::TaskRequest* task,
+                      std::string* symbol) {
+  RETURN_IF_ERROR(object.Check({"workload", "weight", "device_classes",
+                                "threads", "cache", "budget", "symbol"}));
+  RETURN_IF_ERROR(object.Text("symbol", symbol));
   if (object.Find("workload") == nullptr) {
     return object.Wrong("workload", "is missing");
   }
@@ -250,7 +252,8 @@ absl::Status ReadSettings(const Object& object, v1::SubmitJobRequest* request) {
 }
 
 absl::Status ReadTasks(const std::string& file, const Object& document,
-                       v1::SubmitJobRequest* request) {
+                       v1::SubmitJobRequest* request,
+                       std::vector<std::string>* symbols) {
   const Json* tasks = document.Find("tasks");
   if (tasks == nullptr) return document.Wrong("tasks", "is missing");
   if (!tasks->is_array() || tasks->empty()) {
@@ -264,7 +267,9 @@ absl::Status ReadTasks(const std::string& file, const Object& document,
   for (size_t i = 0; i < tasks->size(); ++i) {
     const std::string place = absl::StrCat("tasks[", i, "]");
     v1::TaskRequest* task = request->add_tasks();
-    RETURN_IF_ERROR(ReadTask(Object(file, place, (*tasks)[i]), task));
+    std::string symbol;
+    RETURN_IF_ERROR(ReadTask(Object(file, place, (*tasks)[i]), task, &symbol));
+    if (symbols != nullptr) symbols->push_back(std::move(symbol));
     v1::TaskRequest key;
     key.set_workload(task->workload());
     *key.mutable_policy() = task->policy();
@@ -330,8 +335,9 @@ absl::StatusOr<Json> ParseDocument(const std::string& file,
 
 }  // namespace
 
-absl::StatusOr<v1::SubmitJobRequest> ParseJobsFile(const std::string& file,
-                                                   std::string_view text) {
+absl::StatusOr<v1::SubmitJobRequest> ParseJobsFile(
+    const std::string& file, std::string_view text,
+    std::vector<std::string>* symbols) {
   if (text.size() > kMaxBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat(file, ": has more than ", kMaxBytes >> 20, " MiB"));
@@ -342,7 +348,7 @@ absl::StatusOr<v1::SubmitJobRequest> ParseJobsFile(const std::string& file,
                                   "seed", "fresh", "budget", "tasks"}));
   v1::SubmitJobRequest request;
   RETURN_IF_ERROR(ReadSettings(document, &request));
-  RETURN_IF_ERROR(ReadTasks(file, document, &request));
+  RETURN_IF_ERROR(ReadTasks(file, document, &request, symbols));
   const auto open =
       std::count_if(request.tasks().begin(), request.tasks().end(),
                     [](const v1::TaskRequest& task) {
@@ -357,7 +363,8 @@ absl::StatusOr<v1::SubmitJobRequest> ParseJobsFile(const std::string& file,
   return request;
 }
 
-absl::StatusOr<v1::SubmitJobRequest> ReadJobsFile(const std::string& path) {
+absl::StatusOr<v1::SubmitJobRequest> ReadJobsFile(
+    const std::string& path, std::vector<std::string>* symbols) {
   std::ifstream file(path, std::ios::binary);
   std::string text;
   if (file) {
@@ -369,7 +376,7 @@ absl::StatusOr<v1::SubmitJobRequest> ReadJobsFile(const std::string& path) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, ": cannot be read: ", strerror(errno)));
   }
-  return ParseJobsFile(path, text);
+  return ParseJobsFile(path, text, symbols);
 }
 
 }  // namespace regatta::cli

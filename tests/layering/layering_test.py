@@ -25,6 +25,7 @@ MAY_INCLUDE = {
     "device_agent/run": ["proto", "compiler/module"],
     "device_agent/verify": ["proto", "compiler/module"],
     "server": ["compiler", "storage", "proto"],
+    "client/query": ["proto", "compiler", "storage", "server/query"],
     "client/cli": ["proto", "compiler", "storage", "server/search",
                    "server/query", "device_agent/measure",
                    "device_agent/spawner"],
