@@ -10,6 +10,19 @@
 
 namespace regatta {
 
+std::string WhyTooManyThreads(int threads, int cores,
+                              const std::string& device_id) {
+  if (threads > cores) {
+    return absl::StrCat("threads: ", threads, " of ", cores,
+                        " cores of device ", device_id);
+  }
+  if (threads > TrialTimer::kMaxThreads) {
+    return absl::StrCat("threads: ", threads, "; one run has at most ",
+                        TrialTimer::kMaxThreads);
+  }
+  return "";
+}
+
 DeviceExecutor::DeviceExecutor(v1::DeviceInfo device, CorePlan plan,
                                std::vector<BuilderOptions> builders,
                                TrialTimerOptions timer, ExecutorShared shared,
@@ -150,14 +163,13 @@ std::shared_ptr<Batch> DeviceExecutor::TakeToTime(
 
 Built DeviceExecutor::Build(const Batch& batch, const v1::TrialSpec& spec,
                             Builder* builder) const {
-  if (spec.policy().threads() <= cores_) {
+  std::string why =
+      WhyTooManyThreads(spec.policy().threads(), cores_, device_.device_id());
+  if (why.empty()) {
     return builder->Build(spec, [&] { return ending_ || batch.Stopped(); });
   }
   Built refused;
-  refused.failure = {
-      v1::OUTCOME_REFUSED,
-      absl::StrCat("threads: ", spec.policy().threads(), " of ", cores_,
-                   " cores of device ", device_.device_id())};
+  refused.failure = {v1::OUTCOME_REFUSED, std::move(why)};
   return refused;
 }
 

@@ -29,6 +29,11 @@ struct ExecutorShared {
   const Clock* clock = nullptr;
 };
 
+// Why a device with so many cores runs nothing on `threads` threads, for
+// people; "": it does.
+std::string WhyTooManyThreads(int threads, int cores,
+                              const std::string& device_id);
+
 class DeviceExecutor {
  public:
   // Built trials that may wait for the device.

@@ -17,6 +17,7 @@
 #include "device_agent/measure/duplicate_index.h"
 #include "device_agent/measure/run_client.h"
 #include "device_agent/sensors/sensor_set.h"
+#include "device_agent/spawner/spawner_client.h"
 #include "regatta/v1/fleet_service.pb.h"
 
 namespace regatta {
@@ -51,6 +52,9 @@ class RunControl {
 
 class TrialTimer {
  public:
+  // Threads of a run: each has a processor, whose lock the spawner holds.
+  static constexpr int kMaxThreads = SpawnerClient::kMaxHeld;
+
   // REQUIRES: `cores` and `clock` outlive it.
   TrialTimer(TrialTimerOptions options, CorePlan plan,
              std::shared_ptr<SpawnerClient> spawner, const CoreLocks* cores,

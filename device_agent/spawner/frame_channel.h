@@ -23,7 +23,7 @@ namespace regatta {
 class FrameChannel {
  public:
   static constexpr uint32_t kMaxFrameBytes = 16 << 20;
-  static constexpr int kMaxDescriptors = 250;  // the kernel takes 253
+  static constexpr int kMaxDescriptors = 250;  // a frame; the kernel takes 253
 
   struct Frame {
     std::string bytes;

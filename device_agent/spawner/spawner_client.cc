@@ -148,6 +148,10 @@ absl::StatusOr<std::unique_ptr<WorkerHandle>> SpawnerClient::Spawn(
     return absl::InternalError(
         absl::StrCat("starting ", spawn.program(), ": ", fate->error));
   }
+  if (absl::IsInvalidArgument(sent)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("starting ", spawn.program(), ": ", sent.message()));
+  }
   return absl::UnavailableError("the spawner is gone");
 }
 

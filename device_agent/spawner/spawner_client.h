@@ -79,9 +79,13 @@ class SpawnerClient : public std::enable_shared_from_this<SpawnerClient> {
   bool alive() const;
   pid_t pid() const { return pid_; }
 
+  // Descriptors beside the worker's socket in the frame that starts it.
+  static constexpr int kMaxHeld = FrameChannel::kMaxDescriptors - 1;
+
   // Starts a worker. `held`: descriptors that the spawner keeps open until the
-  // worker is gone (see worker.proto). Internal carries the spawner's
-  // reason; Unavailable when the spawner is gone.
+  // worker is gone (see worker.proto); InvalidArgument when they are more than
+  // kMaxHeld. Internal carries the spawner's reason; Unavailable when the
+  // spawner is gone.
   absl::StatusOr<std::unique_ptr<WorkerHandle>> Spawn(
       const v1::Spawn& spawn, absl::Span<const int> held = {});
 

@@ -186,6 +186,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(
   if (child < 0) child = fork();
   if (child < 0) return SystemError("fork");
   if (child == 0) {
+    // They are the spawner's to hold; a worker may open only a few files.
+    for (const UniqueFd& file : worker->held_) close(file.get());
     const std::string message(BecomeWorker(launch).message());
     [[maybe_unused]] ssize_t written =
         write(failure.write.get(), message.data(), message.size());

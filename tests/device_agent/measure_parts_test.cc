@@ -13,6 +13,7 @@
 #include "compiler/ops/op.h"
 #include "device_agent/build/workload_facts.h"
 #include "device_agent/measure/core_locks.h"
+#include "device_agent/measure/device_executor.h"
 #include "device_agent/measure/duplicate_index.h"
 #include "device_agent/measure/reference_store.h"
 #include "device_agent/measure/trial_timer.h"
@@ -63,6 +64,15 @@ TEST(CorePlanTest, OneCoreDoesBothAndManyBuildOnFour) {
   EXPECT_EQ(CorePlan({3}).builders(), 1);
   EXPECT_EQ(CorePlan({3}).TimingCpus(1), (std::vector<int>{3}));
   EXPECT_EQ(CorePlan({0, 1, 2, 3, 4, 5, 6, 7}).builders(), 4);
+}
+
+TEST(ThreadsTest, AsManyAsThereAreCoresUnlessNoWorkerStartsWithSoMany) {
+  EXPECT_EQ(WhyTooManyThreads(2, 2, "board"), "");
+  EXPECT_EQ(WhyTooManyThreads(3, 2, "board"),
+            "threads: 3 of 2 cores of device board");
+  EXPECT_EQ(WhyTooManyThreads(249, 256, "board"), "");
+  EXPECT_EQ(WhyTooManyThreads(250, 256, "board"),
+            "threads: 250; one run has at most 249");
 }
 
 // ---- rounds ----

@@ -176,6 +176,18 @@ TEST_P(SpawnerTest, OtherWorkersGoOnWhileOneIsKilled) {
   EXPECT_TRUE((*echo)->WaitExited(kPatience).ok());
 }
 
+TEST_P(SpawnerTest, HoldsTheLocksOfAsManyProcessorsAsItSays) {
+  std::vector<int> held(SpawnerClient::kMaxHeld, STDIN_FILENO);
+  auto worker = spawner_->Spawn(Command({"exit", "7"}), held);
+  ASSERT_TRUE(worker.ok()) << worker.status();
+  auto exited = (*worker)->WaitExited(kPatience);
+  ASSERT_TRUE(exited.ok()) << exited.status();
+  EXPECT_EQ(exited->code(), 7);
+  held.push_back(STDIN_FILENO);
+  EXPECT_EQ(spawner_->Spawn(Command({"exit", "7"}), held).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 TEST_P(SpawnerTest, SaysWhichProgramIsMissing) {
   v1::Spawn spawn = Command({});
   spawn.set_program("/no/such/worker");
