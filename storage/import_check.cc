@@ -84,7 +84,9 @@ absl::StatusOr<CheckedEntry> ImportChecker::CheckRecord(
     const v1::LoggedRecord& record) {
   const v1::TrialSpec& spec = record.result().spec();
   ASSIGN_OR_RETURN(const TrialName name, SplitTrialName(spec.trial_id()));
-  if (name.log_id == own_log_id_) return OwnTrial{name.trial_id};
+  if (name.log_id == own_log_id_) {
+    return OwnTrial{name.trial_id, record.result()};
+  }
   const std::string expected =
       absl::StrCat(spec.job_id(), "/", spec.task(), "/", spec.ordinal());
   if (name.trial_id != expected) {
@@ -106,7 +108,7 @@ absl::StatusOr<CheckedEntry> ImportChecker::CheckRecord(
 absl::StatusOr<CheckedEntry> ImportChecker::CheckPublication(
     const v1::LoggedPublication& entry) const {
   ASSIGN_OR_RETURN(const TrialName name, SplitTrialName(entry.trial_id()));
-  if (name.log_id == own_log_id_) return OwnTrial{name.trial_id};
+  if (name.log_id == own_log_id_) return OwnTrial{name.trial_id, {}};
   ImportedPublication imported;
   imported.unix_ms = entry.unix_ms();
   Publication& to = imported.publication;

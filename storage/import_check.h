@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -21,6 +22,7 @@ namespace regatta {
 // Of this very log: it is there, or it should not be in the file.
 struct OwnTrial {
   std::string trial_id;  // as this log has it, "JOB/TASK/ORDINAL"
+  std::optional<v1::TrialResult> result;  // none: a publication names it
 };
 struct OwnJob {
   int64_t job_id = 0;

@@ -85,32 +85,38 @@ absl::Status DeriveBest(Connection& db, int64_t cell) {
 }
 
 // The record of a publication's trial, once it is seen to be timed and of the
-// cell.
-absl::StatusOr<int64_t> FindPublished(Connection& db, int64_t cell,
-                                      const Publication& publication) {
+// cell; or why it may have none. An error is the database's.
+struct Published {
+  int64_t record_id = 0;
+  absl::Status refusal;
+};
+
+absl::StatusOr<Published> FindPublished(Connection& db, int64_t cell,
+                                        const Publication& publication) {
   const std::string name =
       absl::StrCat("publication of trial ", publication.trial_id);
-  int64_t id = 0;
-  {
-    ASSIGN_OR_RETURN(Statement find,
-                     db.Query("SELECT id, cell_id, outcome, abandoned, time_ns "
-                              "FROM record WHERE trial_id = ?",
-                              publication.trial_id));
-    ASSIGN_OR_RETURN(const bool row, find.Step());
-    if (!row) return absl::NotFoundError(absl::StrCat(name, ": no such trial"));
-    id = find.Int(0);
-    if (find.Int(1) != cell) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          name, ": the trial is of another workload, class or policy"));
-    }
-    const auto outcome = static_cast<v1::Outcome>(find.Int(2));
-    if (outcome != v1::OUTCOME_OK || find.Int(3) != 0 || find.Int(4) <= 0) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          name, ": it was not verified and timed to its end (outcome ",
-          OutcomeName(outcome), find.Int(3) != 0 ? ", abandoned" : "", ")"));
-    }
+  ASSIGN_OR_RETURN(Statement find,
+                   db.Query("SELECT id, cell_id, outcome, abandoned, time_ns "
+                            "FROM record WHERE trial_id = ?",
+                            publication.trial_id));
+  ASSIGN_OR_RETURN(const bool row, find.Step());
+  Published found;
+  if (!row) {
+    found.refusal = absl::NotFoundError(absl::StrCat(name, ": no such trial"));
+    return found;
   }
-  return id;
+  found.record_id = find.Int(0);
+  const auto outcome = static_cast<v1::Outcome>(find.Int(2));
+  if (find.Int(1) != cell) {
+    found.refusal = absl::InvalidArgumentError(absl::StrCat(
+        name, ": the trial is of another workload, class or policy"));
+  } else if (outcome != v1::OUTCOME_OK || find.Int(3) != 0 ||
+             find.Int(4) <= 0) {
+    found.refusal = absl::FailedPreconditionError(absl::StrCat(
+        name, ": it was not verified and timed to its end (outcome ",
+        OutcomeName(outcome), find.Int(3) != 0 ? ", abandoned" : "", ")"));
+  }
+  return found;
 }
 
 absl::Status InsertPublication(Connection& db, int64_t cell, int64_t record_id,
@@ -157,8 +163,10 @@ absl::Status AddPublication(Connection& db, const Publication& publication,
   ASSIGN_OR_RETURN(const std::optional<int64_t> cell,
                    FindCell(db, publication.key));
   // Without records no cell; 0 is the id of none.
-  ASSIGN_OR_RETURN(const int64_t record_id,
+  ASSIGN_OR_RETURN(const Published found,
                    FindPublished(db, cell.value_or(0), publication));
+  RETURN_IF_ERROR(found.refusal);
+  const int64_t record_id = found.record_id;
   ASSIGN_OR_RETURN(const bool disproved, IsDisproved(db, record_id));
   if (disproved) {
     return absl::FailedPreconditionError(
@@ -170,13 +178,14 @@ absl::Status AddPublication(Connection& db, const Publication& publication,
   return SetBest(db, *cell, record_id, db.LastInsertId());
 }
 
-absl::StatusOr<bool> AddImportedPublication(Connection& db,
-                                            const Publication& publication,
-                                            int64_t unix_ms) {
+absl::StatusOr<AddedPublication> AddImportedPublication(
+    Connection& db, const Publication& publication, int64_t unix_ms) {
   ASSIGN_OR_RETURN(const std::optional<int64_t> cell,
                    FindCell(db, publication.key));
-  ASSIGN_OR_RETURN(const int64_t record_id,
+  ASSIGN_OR_RETURN(const Published found,
                    FindPublished(db, cell.value_or(0), publication));
+  if (!found.refusal.ok()) return AddedPublication{false, found.refusal};
+  const int64_t record_id = found.record_id;
   {
     // A publication is itself: one row has no other name.
     ASSIGN_OR_RETURN(
@@ -190,13 +199,13 @@ absl::StatusOr<bool> AddImportedPublication(Connection& db,
                  publication.high_ns, publication.default_ns,
                  publication.speedup, publication.speedup_low,
                  publication.speedup_high, publication.job_id, unix_ms));
-    ASSIGN_OR_RETURN(const bool found, find.Step());
-    if (found) return false;
+    ASSIGN_OR_RETURN(const bool there, find.Step());
+    if (there) return AddedPublication();
   }
   RETURN_IF_ERROR(
       InsertPublication(db, *cell, record_id, publication, unix_ms));
   RETURN_IF_ERROR(DeriveBest(db, *cell));
-  return true;
+  return AddedPublication{.added = true, .refusal = absl::OkStatus()};
 }
 
 absl::StatusOr<int64_t> RebuildBestKnown(Connection& db) {

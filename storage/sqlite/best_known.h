@@ -24,11 +24,14 @@ absl::Status AddPublication(Connection& db, const Publication& publication,
                             int64_t unix_ms);
 
 // Stores another log's publication, unless it is there already, and derives the
-// best of its cell. False: it was there. Errors as above, but a record that was
-// disproved later keeps its publication.
-absl::StatusOr<bool> AddImportedPublication(Connection& db,
-                                            const Publication& publication,
-                                            int64_t unix_ms);
+// best of its cell. A record that was disproved later keeps its publication.
+// An error is the database's.
+struct AddedPublication {
+  bool added = false;    // false: it was there, or is refused
+  absl::Status refusal;  // as the errors above
+};
+absl::StatusOr<AddedPublication> AddImportedPublication(
+    Connection& db, const Publication& publication, int64_t unix_ms);
 
 // Derives every cell's best from the records and publications. Returns how many
 // rows are not what they were.

@@ -1,4 +1,5 @@
 // SqliteExchange::Import.
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -25,16 +26,34 @@ v1::ImportVerdict AddedOrKnown(bool added) {
                        : v1::ImportVerdict::STATUS_KNOWN);
 }
 
-absl::Status NotHere(const std::string& what) {
-  return absl::InvalidArgumentError(absl::StrCat(
+v1::ImportVerdict Refused(std::string reason) {
+  return Verdict(v1::ImportVerdict::STATUS_REFUSED, std::move(reason));
+}
+
+v1::ImportVerdict NotHere(const std::string& what) {
+  return Refused(absl::StrCat(
       what,
       " is said to be of this very log, which does not have it; a log's own "
       "records come back with a backup only"));
 }
 
-// An entry at a time, inside the writer's transaction. A refusal is
-// InvalidArgument, NotFound or FailedPrecondition and has stored nothing; any
-// other error ends the transaction.
+// Two logs that go on from copies of one both give its next trials' names.
+v1::ImportVerdict Differs(const std::string& trial_id) {
+  return Refused(absl::StrCat(
+      "trial ", trial_id,
+      " is in this log with another result; a copy of the log that named it "
+      "went on by itself"));
+}
+
+// But for the provenance, which says by what way a result came.
+std::string Content(v1::TrialResult result, const std::string& trial_id) {
+  result.clear_provenance();
+  result.mutable_spec()->set_trial_id(trial_id);
+  return result.SerializeAsString();
+}
+
+// An entry at a time, inside the writer's transaction. A refusal is a verdict
+// and has stored nothing; an error, the database's, ends the transaction.
 class Importer {
  public:
   explicit Importer(Connection& db) : db_(db) {}
@@ -44,11 +63,13 @@ class Importer {
   }
 
   absl::StatusOr<v1::ImportVerdict> operator()(const OwnTrial& own) {
-    ASSIGN_OR_RETURN(
-        Statement find,
-        db_.Query("SELECT 1 FROM record WHERE trial_id = ?", own.trial_id));
-    ASSIGN_OR_RETURN(const bool found, find.Step());
-    if (!found) return NotHere(absl::StrCat("trial ", own.trial_id));
+    ASSIGN_OR_RETURN(const std::optional<v1::TrialResult> stored,
+                     Find(own.trial_id));
+    if (!stored) return NotHere(absl::StrCat("trial ", own.trial_id));
+    if (own.result &&
+        Content(*stored, own.trial_id) != Content(*own.result, own.trial_id)) {
+      return Differs(own.trial_id);
+    }
     return AddedOrKnown(false);
   }
 
@@ -79,15 +100,24 @@ class Importer {
     ASSIGN_OR_RETURN(
         const std::vector<AppendStatus> statuses,
         AppendRecords(db_, {&encoded, 1}, record.recorded_unix_ms));
-    return AddedOrKnown(statuses[0] == AppendStatus::kStored);
+    if (statuses[0] == AppendStatus::kStored) return AddedOrKnown(true);
+    const std::string& id = encoded.trial_id;
+    ASSIGN_OR_RETURN(const std::optional<v1::TrialResult> stored, Find(id));
+    if (!stored || Content(*stored, id) != Content(record.result, id)) {
+      return Differs(id);
+    }
+    return AddedOrKnown(false);
   }
 
   absl::StatusOr<v1::ImportVerdict> operator()(
       const ImportedPublication& entry) {
     ASSIGN_OR_RETURN(
-        const bool added,
+        const AddedPublication added,
         AddImportedPublication(db_, entry.publication, entry.unix_ms));
-    return AddedOrKnown(added);
+    if (!added.refusal.ok()) {
+      return Refused(std::string(added.refusal.message()));
+    }
+    return AddedOrKnown(added.added);
   }
 
   // Whether the workload is new to the log.
@@ -105,14 +135,21 @@ class Importer {
   }
 
  private:
+  absl::StatusOr<std::optional<v1::TrialResult>> Find(
+      const std::string& trial_id) {
+    ASSIGN_OR_RETURN(Statement find, db_.Query("SELECT " REGATTA_RECORD_COLUMNS
+                                               " FROM " REGATTA_RECORD_TABLES
+                                               " WHERE r.trial_id = ?",
+                                               trial_id));
+    ASSIGN_OR_RETURN(const bool found, find.Step());
+    if (!found) return std::optional<v1::TrialResult>();
+    ASSIGN_OR_RETURN(StoredRecord record, ReadRecord(find, 0));
+    return std::optional<v1::TrialResult>(std::move(record.result));
+  }
+
   Connection& db_;
   std::set<std::string> put_;  // keys of workloads, by this import
 };
-
-bool IsRefusal(const absl::Status& status) {
-  return absl::IsInvalidArgument(status) || absl::IsNotFound(status) ||
-         absl::IsFailedPrecondition(status);
-}
 
 }  // namespace
 
@@ -131,23 +168,17 @@ absl::StatusOr<std::vector<v1::ImportVerdict>> SqliteExchange::Import(
     verdicts.clear();
     Importer importer(db);
     for (const absl::StatusOr<CheckedEntry>& entry : checked) {
-      absl::Status refused = entry.status();
-      if (entry.ok()) {
-        if (const auto* record = std::get_if<ImportedRecord>(&*entry)) {
-          const auto& spec = record->result.spec();
-          RETURN_IF_ERROR(
-              importer.Know(checker.workloads().at(spec.workload())).status());
-        }
-        auto verdict = std::visit(importer, *entry);
-        if (verdict.ok()) {
-          verdicts.push_back(*std::move(verdict));
-          continue;
-        }
-        refused = verdict.status();
+      if (!entry.ok()) {
+        verdicts.push_back(Refused(std::string(entry.status().message())));
+        continue;
       }
-      if (!IsRefusal(refused)) return refused;
-      verdicts.push_back(Verdict(v1::ImportVerdict::STATUS_REFUSED,
-                                 std::string(refused.message())));
+      if (const auto* record = std::get_if<ImportedRecord>(&*entry)) {
+        const auto& spec = record->result.spec();
+        RETURN_IF_ERROR(
+            importer.Know(checker.workloads().at(spec.workload())).status());
+      }
+      ASSIGN_OR_RETURN(v1::ImportVerdict verdict, std::visit(importer, *entry));
+      verdicts.push_back(std::move(verdict));
     }
     return absl::OkStatus();
   }));

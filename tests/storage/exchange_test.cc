@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/random.h"
 #include "storage/log_line.h"
+#include "tests/storage/fault_vfs.h"
 #include "tests/storage/records.h"
 #include "tests/support/process.h"
 
@@ -297,6 +298,52 @@ TEST_F(Exchange, WhatMakesNoSenseIsRefusedAndTheRestIsTaken) {
   std::vector<const v1::LogEntry*> none;
   EXPECT_STATUS(log->exchange().Import(none, {"", Describe}), kInvalidArgument,
                 "name of an import");
+}
+
+TEST_F(Exchange, TwoLogsThatGoOnFromACopyDoNotTakeOneAnothersTrials) {
+  auto ours = Planted("ours", 7);
+  const std::string copy = dir_.path() + "/copy";
+  ASSERT_OK(ours->upkeep().Backup(copy, nullptr));
+  auto theirs = Open("copy");
+  ASSERT_EQ(theirs->LogId(), ours->LogId());
+  const WorkloadInfo workload = Matmul(8, 8, 8);
+  ASSERT_OK(ours->Append({Trial(3, 64, workload, "tile{mi=1}", 700)}, 1));
+  ASSERT_OK(theirs->Append({Trial(3, 64, workload, "tile{mi=2}", 500)}, 1));
+  const auto entries = ExportOf(*theirs);
+  const auto before = Comparable(ExportOf(*ours));
+  const auto expect_one_refusal = [&](TuningLog& log) {
+    const auto verdicts = ImportInto(log, entries, "other-lab");
+    ASSERT_EQ(verdicts.size(), entries.size());
+    int refused = 0;
+    for (size_t i = 0; i < verdicts.size(); ++i) {
+      if (verdicts[i].status() != kRefused) continue;
+      ++refused;
+      EXPECT_THAT(entries[i].record().result().spec().trial_id(),
+                  HasSubstr(":3/0/64"));
+      EXPECT_THAT(verdicts[i].reason(), HasSubstr("with another result"));
+    }
+    EXPECT_EQ(refused, 1);
+  };
+  expect_one_refusal(*ours);
+  EXPECT_EQ(Comparable(ExportOf(*ours)), before);
+  // The same in a third log, which has what ours says.
+  auto third = Open("third");
+  ImportInto(*third, ExportOf(*ours));
+  expect_one_refusal(*third);
+}
+
+TEST_F(Exchange, ADatabaseThatCannotBeWrittenIsNoBadLine) {
+  const auto entries = ExportOf(*Planted("source", 8));
+  FaultVfs vfs;
+  const auto log = Open("log");
+  FaultVfs::Arm({.action = FaultAction::kFailWrites, .code = SQLITE_READONLY});
+  std::vector<const v1::LogEntry*> pointers;
+  for (const auto& entry : entries) pointers.push_back(&entry);
+  const auto verdicts =
+      log->exchange().Import(pointers, {.name = "lab", .describe = Describe});
+  FaultVfs::Disarm();
+  EXPECT_EQ(verdicts.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(*log->CountRecords(), 0);
 }
 
 }  // namespace
