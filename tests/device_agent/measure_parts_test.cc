@@ -323,6 +323,12 @@ class CoreLocksTest : public ::testing::Test {
     }
     return held.ok();
   }
+  // Likewise once those who gave up waiting are gone: what they waited for may
+  // come to them first, and they give it back at once. A lock that is never
+  // given back hangs the test.
+  bool GetsFree(const std::vector<int>& cpus, CoreLocks::Use use) {
+    return CoreLocks(folder_).Take(cpus, use, [] { return false; }).ok();
+  }
 
   std::string folder_;
 };
@@ -336,7 +342,7 @@ TEST_F(CoreLocksTest, ATimedRunHasItsCoresForItself) {
     EXPECT_FALSE(Free({0}, kBuild));
     EXPECT_TRUE(Free({2}, kTiming));
   }
-  EXPECT_TRUE(Free({0, 1}, kTiming));
+  EXPECT_TRUE(GetsFree({0, 1}, kTiming));
 }
 
 TEST_F(CoreLocksTest, BuildsShareACoreButNotWithATimedRun) {
@@ -360,7 +366,7 @@ TEST_F(CoreLocksTest, WhoWaitsIsNotOvertakenByNewBuilds) {
   EXPECT_FALSE(Free({0}, kBuild));
   build.reset();
   timed.join();
-  EXPECT_TRUE(Free({0}, kBuild));
+  EXPECT_TRUE(GetsFree({0}, kBuild));
 }
 
 TEST_F(CoreLocksTest, ADeadHolderHoldsNothing) {
