@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/strings.h"
 #include "compiler/ops/op.h"
 
 namespace regatta {
@@ -13,6 +14,15 @@ namespace {
 std::string SpaceKey(const Workload& workload, const CompletedTarget& target,
                      int threads) {
   return absl::StrCat(threads, " ", target.text, " ", workload.text);
+}
+
+// Line breaks, which none of these texts has, keep them apart.
+std::string TakenKey(const v1::ScheduleText& schedule,
+                     std::string_view workload, const CompletedTarget& target,
+                     int threads) {
+  return absl::StrCat(threads, "\n", target.text, "\n", target.compiler_version,
+                      "\n", ToAbsl(workload), "\n", schedule.space(), " ",
+                      schedule.space_version(), "\n", schedule.text());
 }
 
 }  // namespace
@@ -64,6 +74,18 @@ absl::StatusOr<std::string> BestMemo::DefaultSchedule(
   if (auto known = defaults_.Find(key)) return *known;
   ASSIGN_OR_RETURN(const auto space, SpaceOf(workload, target, threads));
   return *defaults_.Keep(key, space->Print(space->Default()));
+}
+
+bool BestMemo::IsTaken(const v1::ScheduleText& schedule,
+                       std::string_view workload, const CompletedTarget& target,
+                       int threads) const {
+  return taken_.Find(TakenKey(schedule, workload, target, threads)) != nullptr;
+}
+
+void BestMemo::NoteTaken(const v1::ScheduleText& schedule,
+                         std::string_view workload,
+                         const CompletedTarget& target, int threads) {
+  taken_.Keep(TakenKey(schedule, workload, target, threads), std::monostate());
 }
 
 }  // namespace regatta

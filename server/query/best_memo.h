@@ -1,5 +1,5 @@
 // What answering works out again and again: parsed workloads, completed
-// targets, spaces and their default schedules.
+// targets, spaces, their default schedules, and which schedules they take.
 //
 // All of it follows from text and this program alone, so an entry never goes
 // stale. Each table is emptied when it is full.
@@ -14,11 +14,13 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <variant>
 
 #include "absl/status/statusor.h"
 #include "compiler/expr/expr.h"
 #include "compiler/space/space.h"
 #include "compiler/target/target.h"
+#include "regatta/v1/trial.pb.h"
 
 namespace regatta {
 
@@ -52,10 +54,18 @@ class BestMemo {
                                               const CompletedTarget& target,
                                               int threads);
 
+  // Whether this compiler was found to take the schedule for the workload (in
+  // its normal form), by NoteTaken. False: not known.
+  bool IsTaken(const v1::ScheduleText& schedule, std::string_view workload,
+               const CompletedTarget& target, int threads) const;
+  void NoteTaken(const v1::ScheduleText& schedule, std::string_view workload,
+                 const CompletedTarget& target, int threads);
+
  private:
   // Tens of megabytes at most: a workload takes about 4 KiB, a space 50.
   static constexpr size_t kMaxTexts = 8192;
   static constexpr size_t kMaxSpaces = 256;
+  static constexpr size_t kMaxTaken = 32768;  // of about 500 bytes
 
   template <typename Value>
   class Table {
@@ -84,6 +94,7 @@ class BestMemo {
   Table<CompletedTarget> targets_{kMaxTexts};
   Table<Space> spaces_{kMaxSpaces};
   Table<std::string> defaults_{kMaxTexts};
+  Table<std::monostate> taken_{kMaxTaken};
 };
 
 }  // namespace regatta

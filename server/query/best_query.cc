@@ -106,8 +106,20 @@ class Answerer {
         context_.taken_target == question_.target->text) {
       return std::optional<std::string>();
     }
+    const v1::ScheduleText& schedule = row.record.result.spec().schedule();
+    const int threads = question_.policy.threads();
+    // A space takes longer to make than the row to find.
+    if (context_.memo->IsTaken(schedule, question_.workload_text,
+                               *question_.target, threads)) {
+      return std::optional<std::string>();
+    }
     ASSIGN_OR_RETURN(const Space* space, GetSpace());
-    return WhyNotTaken(row.record.result.spec().schedule(), *space, field);
+    auto wrong = WhyNotTaken(schedule, *space, field);
+    if (!wrong) {
+      context_.memo->NoteTaken(schedule, question_.workload_text,
+                               *question_.target, threads);
+    }
+    return wrong;
   }
 
   static void FillEvidence(const BestKnown& best, int64_t now_unix_ms,

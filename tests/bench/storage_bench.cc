@@ -17,6 +17,7 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "server/job/checkpoint.h"
+#include "server/query/best_memo.h"
 #include "server/query/best_query.h"
 #include "tests/bench/planted_log.h"
 #include "tests/bench/storage_measures.h"
@@ -185,19 +186,25 @@ class Bench {
     report_.Time("best-known lookup, in process",
                  TimeEach(flags_.lookups, [&](int i) { LookUp(jobs[i]); }),
                  lookup_limit_);
+    BestMemo memo;
     BestContext context;
-    context.log = log_.get();
-    context.compiler_version = PlantedLog::kCompiler;
+    context.source = log_.get();
+    context.memo = &memo;
     context.measure_protocol = PlantedLog::kProtocol;
+    const auto target = std::make_shared<const CompletedTarget>(CompletedTarget{
+        plan_.target(), plan_.target().ToString(), PlantedLog::kCompiler});
     std::vector<BestQuestion> questions;
     for (const int64_t job : jobs) {
       const BestKey key = plan_.KeyOfJob(job);
+      const PlantedWorkload& workload =
+          plan_.workloads()[plan_.WorkloadOfJob(job)];
       BestQuestion& question = questions.emplace_back();
-      question.workload = plan_.workloads()[plan_.WorkloadOfJob(job)].workload;
+      question.workload_key = key.workload_key;
+      question.workload_text = workload.info.text;
       question.device_class = key.device_class;
       question.policy.set_threads(key.threads);
       question.policy.set_cache(key.cache);
-      question.target = plan_.target();
+      question.target = target;
     }
     report_.Time("graded answer (server/query), in process",
                  TimeEach(flags_.lookups,
