@@ -222,13 +222,15 @@ int Run(const Flags& flags) {
   Import import(flags, NameOf(flags), **log);
   const absl::Status status = import.Run(*reader);
   if (!status.ok() && import.lines() == 0) return Fail(status);
+  if (status.ok() && import.valid() == 0) {
+    // As every refused request: nothing on standard output.
+    PrintError(absl::StrCat(flags.file, ": no line was valid (", import.lines(),
+                            " line(s) read)"));
+    return kExitFailed;
+  }
   import.Report();
   import.Note();
-  if (!status.ok()) return Fail(status);
-  if (import.valid() > 0) return kExitDone;
-  PrintError(absl::StrCat(flags.file, ": no line was valid (", import.lines(),
-                          " line(s) read)"));
-  return kExitFailed;
+  return status.ok() ? kExitDone : Fail(status);
 }
 
 }  // namespace

@@ -122,6 +122,7 @@ TEST(Log, GoesOutAndInAndIsCopiedWhileAServerHoldsIt) {
   EXPECT_EQ(bad.exit_code, 1);
   EXPECT_THAT(bad.err, HasSubstr("bad.jsonl:1: the line has"));
   EXPECT_THAT(bad.err, HasSubstr("no line was valid (3 line(s) read)"));
+  EXPECT_EQ(bad.out, "");
 
   // Copies.
   const std::string copy = dir.path() + "/copy.db";
