@@ -85,6 +85,9 @@ auto Guarded(regatta_query_error* error, const Body& body)
   return nullptr;
 }
 
+// A second of opening, at most, for a lab's whole log.
+constexpr size_t kReadWholeRows = 10000;
+
 // Without LLVM a target cannot be completed, only be seen to be complete.
 absl::StatusOr<Target> AcceptComplete(const Target& target) {
   for (const auto& [missing, field] :
@@ -219,6 +222,7 @@ regatta_query* regatta_query_open(const char* path,
     regatta::BestFileOptions options;
     options.complete = regatta::AcceptComplete;
     options.compiler_version = regatta::VersionFor;
+    options.read_whole_rows = regatta::kReadWholeRows;
     auto file = regatta::BestFile::Open(path, std::move(options));
     if (!file.ok()) return file.status();
     return new regatta_query{*std::move(file)};

@@ -83,20 +83,16 @@ absl::StatusOr<Space> Space::Create(SpaceContext context) {
                      rules_see.target.kind, "'; known: cpu"));
   }
   const int stages = static_cast<int>(rules_see.workload.stages.size());
-  // Covers of the stages from `next` on, each a choice of rule and of the part
-  // among those that the rule offers, the first rule's first.
-  struct Choice {
-    const SpaceRule* rule;
-    size_t part;
-  };
-  std::vector<std::vector<Choice>> covers;
-  std::vector<Choice> path;
-  std::vector<std::vector<std::pair<Choice, int>>> offers(stages);
+  // Covers of the stages from `next` on by the parts that rules offer, the
+  // first rule's first. Sketches with a part in common share it.
+  using SharedPart = std::shared_ptr<const Part>;
+  std::vector<std::vector<SharedPart>> covers;
+  std::vector<SharedPart> path;
+  std::vector<std::vector<SharedPart>> offers(stages);
   for (int stage = 0; stage < stages; ++stage) {
     for (const SpaceRule* rule : rules) {
-      const auto parts = rule->Match(rules_see, stage);
-      for (size_t i = 0; i < parts.size(); ++i) {
-        offers[stage].push_back({{rule, i}, parts[i]->stage_count()});
+      for (auto& part : rule->Match(rules_see, stage)) {
+        offers[stage].push_back(std::move(part));
       }
     }
   }
@@ -106,9 +102,9 @@ absl::StatusOr<Space> Space::Create(SpaceContext context) {
       covers.push_back(path);
       return;
     }
-    for (const auto& [choice, count] : offers[next]) {
-      path.push_back(choice);
-      cover(next + count);
+    for (const SharedPart& part : offers[next]) {
+      path.push_back(part);
+      cover(next + part->stage_count());
       path.pop_back();
     }
   };
@@ -121,15 +117,10 @@ absl::StatusOr<Space> Space::Create(SpaceContext context) {
         rules_see.workload.tensors[tensor].name));
   }
   auto sketches = std::make_shared<std::vector<Sketch>>();
-  for (const auto& choices : covers) {
+  for (std::vector<SharedPart>& parts : covers) {
     Sketch sketch;
-    int stage = 0;
-    for (const Choice& choice : choices) {
-      auto parts = choice.rule->Match(rules_see, stage);
-      stage += parts[choice.part]->stage_count();
-      sketch.size *= Combinations(*parts[choice.part]);
-      sketch.parts.push_back(std::move(parts[choice.part]));
-    }
+    for (const SharedPart& part : parts) sketch.size *= Combinations(*part);
+    sketch.parts = std::move(parts);
     sketches->push_back(std::move(sketch));
   }
   space.sketches_ = std::move(sketches);
@@ -323,11 +314,12 @@ std::string Space::Print(const Schedule& schedule) const {
 const Space::Sketch* Space::FindSketch(
     const std::vector<PartText>& parts) const {
   for (const Sketch& sketch : *sketches_) {
-    if (std::equal(parts.begin(), parts.end(), sketch.parts.begin(),
-                   sketch.parts.end(),
-                   [](const PartText& text, const std::unique_ptr<Part>& part) {
-                     return text.label == Label(*part);
-                   })) {
+    if (std::equal(
+            parts.begin(), parts.end(), sketch.parts.begin(),
+            sketch.parts.end(),
+            [](const PartText& text, const std::shared_ptr<const Part>& part) {
+              return text.label == Label(*part);
+            })) {
       return &sketch;
     }
   }
@@ -374,7 +366,8 @@ absl::StatusOr<Schedule> Space::Parse(std::string_view text) const {
     std::vector<std::string> known;
     for (const Sketch& s : *sketches_) {
       known.push_back(absl::StrJoin(
-          s.parts, "+", [](std::string* out, const std::unique_ptr<Part>& p) {
+          s.parts, "+",
+          [](std::string* out, const std::shared_ptr<const Part>& p) {
             absl::StrAppend(out, Label(*p));
           }));
     }

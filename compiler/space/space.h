@@ -84,7 +84,7 @@ class Space {
 
  private:
   struct Sketch {
-    std::vector<std::unique_ptr<Part>> parts;
+    std::vector<std::shared_ptr<const Part>> parts;  // shared by sketches
     double size = 1;  // knob combinations
   };
   Space() = default;

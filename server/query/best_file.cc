@@ -30,36 +30,38 @@ absl::StatusOr<std::unique_ptr<BestFile>> BestFile::OpenSnapshot(
     const std::string& path, BestFileOptions options) {
   std::unique_ptr<BestFile> file(new BestFile(path, std::move(options)));
   ASSIGN_OR_RETURN(file->snapshot_, Snapshot::Open(path));
-  const Snapshot* snapshot = file->snapshot_.get();
-  BestRequestContext& context = file->context_;
-  context.facts_of_class = [snapshot](const std::string& name) {
+  RETURN_IF_ERROR(file->StartSnapshot());
+  return file;
+}
+
+absl::Status BestFile::StartSnapshot() {
+  const Snapshot* snapshot = snapshot_.get();
+  context_.facts_of_class = [snapshot](const std::string& name) {
     return snapshot->FindFacts(name);
   };
-  context.is_simulated = [snapshot](const std::string& name) {
+  context_.is_simulated = [snapshot](const std::string& name) {
     const auto known = snapshot->FindClass(name);
     return known && known->simulated;
   };
-  context.measure_protocol = [snapshot](const std::string& name) {
+  context_.measure_protocol = [snapshot](const std::string& name) {
     const auto known = snapshot->FindClass(name);
     return known ? known->measure_protocol : std::string();
   };
-  context.taken_by = std::string(snapshot->compiler_version());
-  context.taken_target = [snapshot](const std::string& name) {
+  context_.taken_by = std::string(snapshot->compiler_version());
+  context_.taken_target = [snapshot](const std::string& name) {
     auto known = snapshot->FindClass(name);
     if (known && !known->target.empty()) return std::move(known->target);
     auto facts = snapshot->FindFacts(name);
     return facts ? std::move(facts->target) : std::string();
   };
   // Another release may read a text otherwise than the writer did.
-  Target cpu;
-  const auto own = file->options_.compiler_version(cpu);
+  const auto own = options_.compiler_version(Target());
   if (own.ok() && *own == snapshot->compiler_version()) {
-    context.find_workload = [snapshot](std::string_view text) {
+    context_.find_workload = [snapshot](std::string_view text) {
       return snapshot->FindText(text);
     };
   }
-  RETURN_IF_ERROR(file->Start(snapshot));
-  return file;
+  return Start(snapshot);
 }
 
 absl::StatusOr<std::unique_ptr<BestFile>> BestFile::OpenLog(
@@ -73,13 +75,32 @@ absl::StatusOr<std::unique_ptr<BestFile>> BestFile::OpenLog(
     return Annotate(log.status(), path);
   }
   ASSIGN_OR_RETURN(file->log_, std::move(log));
-  file->facts_ = std::make_unique<ClassFactsBook>(file->log_.get());
-  file->context_.facts_of_class =
-      [facts = file->facts_.get()](const std::string& name) {
-        return facts->Find(name);
-      };
-  RETURN_IF_ERROR(file->Start(file->log_.get()));
+  if (file->options_.read_whole_rows > 0) {
+    const absl::Status read = file->ReadWhole();
+    if (!read.ok() && !absl::IsOutOfRange(read)) return read;
+  }
+  RETURN_IF_ERROR(file->snapshot_ != nullptr ? file->StartSnapshot()
+                                             : file->StartLog());
   return file;
+}
+
+absl::Status BestFile::ReadWhole() {
+  SnapshotOptions whole;
+  ASSIGN_OR_RETURN(whole.compiler_version, options_.compiler_version(Target()));
+  whole.make_target =
+      MakeTargetWith(options_.complete, options_.compiler_version);
+  whole.max_rows = options_.read_whole_rows;
+  ASSIGN_OR_RETURN(std::string bytes, WriteSnapshot(*log_, whole));
+  ASSIGN_OR_RETURN(snapshot_, Snapshot::FromBytes(std::move(bytes), path_));
+  return absl::OkStatus();
+}
+
+absl::Status BestFile::StartLog() {
+  facts_ = std::make_unique<ClassFactsBook>(log_.get());
+  context_.facts_of_class = [facts = facts_.get()](const std::string& name) {
+    return facts->Find(name);
+  };
+  return Start(log_.get());
 }
 
 absl::StatusOr<std::unique_ptr<BestFile>> BestFile::Open(

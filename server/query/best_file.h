@@ -37,6 +37,9 @@ struct BestFileOptions {
   std::function<absl::StatusOr<Target>(const Target&)> complete;
   std::function<absl::StatusOr<std::string>(const Target&)> compiler_version;
   std::optional<AskingHost> host;
+  // A log with no more best-known rows than this is read whole when it is
+  // opened, about 0.1 ms a row, so that questions need no database. 0: none is.
+  size_t read_whole_rows = 0;
 };
 
 class BestFile {
@@ -63,12 +66,17 @@ class BestFile {
   static constexpr size_t kMaxAnswers = 16384;
 
   BestFile(std::string path, BestFileOptions options);
+  absl::Status StartSnapshot();
+  absl::Status StartLog();
+  absl::Status ReadWhole();
   absl::Status Start(const BestSource* source);
   absl::Status CheckClass(const std::string& name, int threads) const;
 
   const std::string path_;
   const BestFileOptions options_;
-  std::unique_ptr<Snapshot> snapshot_;  // one of the two is set
+  // One of the two is set; both of a log that was read whole, which stays
+  // locked.
+  std::unique_ptr<Snapshot> snapshot_;
   std::unique_ptr<TuningLog> log_;
   std::unique_ptr<ClassFactsBook> facts_;  // of the log
   std::vector<std::string> classes_;       // sorted

@@ -107,6 +107,11 @@ class Writer {
           "device class ", best.key.device_class,
           " came into the tuning log while it was read; try again"));
     }
+    if (options_.max_rows > 0 && cells_.size() == options_.max_rows) {
+      return absl::OutOfRangeError(absl::StrCat("the tuning log has more than ",
+                                                options_.max_rows,
+                                                " best-known rows"));
+    }
     if (cells_.size() == kMax) {
       return absl::FailedPreconditionError(
           "the tuning log has too many best-known rows for a snapshot");

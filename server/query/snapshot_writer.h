@@ -25,6 +25,8 @@ struct SnapshotOptions {
   std::vector<SnapshotClass> classes;  // none of a log that nobody serves
   std::string compiler_version;        // of this program, for CPUs
   BestMemo::MakeTarget make_target;
+  // More rows are OutOfRange. 0: any number.
+  size_t max_rows = 0;
 };
 
 // The bytes of the file. The same rows, classes and program give the same

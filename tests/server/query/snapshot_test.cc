@@ -169,6 +169,13 @@ TEST_F(SnapshotTest, AnswersAsTheServerAndTheLogDo) {
   auto file = BestFile::OpenLog(Path("one.db"), FileOptions());
   ASSERT_TRUE(file.ok()) << file.status();
   const auto from_log = AskFile(**file);
+  for (const size_t rows : {3, 1000}) {  // too few, enough
+    BestFileOptions whole = FileOptions();
+    whole.read_whole_rows = rows;
+    const auto read = BestFile::OpenLog(Path("one.db"), whole);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(AskFile(**read), from_log) << rows;
+  }
   const auto from_snapshot = AskFile(*OpenBytes(bytes_));
   std::set<std::string> grades;
   for (size_t i = 0; i < questions.size(); ++i) {
