@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/log.h"
+#include "compiler/codegen/compiler_version.h"
 #include "compiler/compile.h"
 #include "server/job/job_manager.h"
 #include "server/log_service.h"
@@ -62,11 +63,12 @@ void AddFlags(CLI::App* app, Flags* flags) {
 }
 
 absl::StatusOr<std::string> VersionFor(const Target& target) {
-  // Refuses kinds of target without a code generator.
-  if (auto complete = CompleteTarget(target); !complete.ok()) {
-    return complete.status();
+  std::string version = CompilerVersionOfKind(target.kind);
+  if (version.empty()) {
+    return absl::InvalidArgumentError("target: no code generator for kind '" +
+                                      target.kind + "'");
   }
-  return CompilerVersion(target);
+  return version;
 }
 
 // Differs between starts and between logs, without a source of entropy.
