@@ -31,7 +31,7 @@ void ContractionPart::AddKernelKnobs() {
   const int64_t lanes = target_lanes_;
   Add(NumberKnob("vec", "lanes of one vector",
                  {std::max<int64_t>(1, lanes / 2), lanes}),
-      [](Choices& c, int64_t x) { c.tiling.lanes = x; });
+      [](ContractionChoices& c, int64_t x) { c.tiling.lanes = x; });
   std::vector<int64_t> rows;
   int64_t longest = 1;
   for (int index : row_indices_) longest = std::max(longest, Extent(index));
@@ -40,7 +40,7 @@ void ContractionPart::AddKernelKnobs() {
     if (r <= longest) rows.push_back(r);
   }
   Add(NumberKnob("mr", "rows of the register block", std::move(rows)),
-      [](Choices& c, int64_t x) { c.tiling.rows = x; });
+      [](ContractionChoices& c, int64_t x) { c.tiling.rows = x; });
   std::vector<int64_t> vectors = {1};
   for (int64_t v : {2, 3, 4, 5, 6, 8}) {
     if ((v - 1) * std::max<int64_t>(1, lanes / 2) < Extent(shape_.vector)) {
@@ -48,7 +48,7 @@ void ContractionPart::AddKernelKnobs() {
     }
   }
   Add(NumberKnob("nv", "vectors of the register block", std::move(vectors)),
-      [](Choices& c, int64_t x) { c.tiling.vectors = x; });
+      [](ContractionChoices& c, int64_t x) { c.tiling.vectors = x; });
   if (row_indices_.size() > 1) {
     std::vector<std::string> labels;
     const std::vector<int>& all =
@@ -59,13 +59,13 @@ void ContractionPart::AddKernelKnobs() {
     }
     Add(WordKnob("rows_over", "output dimension of the register block's rows",
                  std::move(labels)),
-        [this](Choices& c, int64_t x) {
+        [this](ContractionChoices& c, int64_t x) {
           c.tiling.row_index = row_indices_[x];
         });
   }
   Add(NumberKnob("unroll", "copies of the innermost summing step",
                  {1, 2, 4, 8}),
-      [](Choices& c, int64_t x) { c.tiling.unroll = x; });
+      [](ContractionChoices& c, int64_t x) { c.tiling.unroll = x; });
 }
 
 void ContractionPart::AddBlockKnobs() {
@@ -80,20 +80,20 @@ void ContractionPart::AddBlockKnobs() {
     k_blocks.insert(k_blocks.end(), {4, 8, 16, 32});
   }
   Add(SizeKnob("kc", "summed elements per block", k, std::move(k_blocks)),
-      [](Choices& c, int64_t x) { c.kc = x; });
+      [](ContractionChoices& c, int64_t x) { c.kc = x; });
   Add(SizeKnob("mc", "rows per block", longest, {28, 56, 112, 224, 448, 896}),
-      [](Choices& c, int64_t x) { c.mc = x; });
+      [](ContractionChoices& c, int64_t x) { c.mc = x; });
   Add(SizeKnob("nc", "vectorised elements per block", Extent(shape_.vector),
                {64, 128, 256, 512, 1024, 2048}),
-      [](Choices& c, int64_t x) { c.nc = x; });
+      [](ContractionChoices& c, int64_t x) { c.nc = x; });
   const bool padded = CanLeave(context_.workload, *shape_.a);
   Add(WordKnob("pack_a", "copy of the operand that is shared by vectors",
                {padded ? "whole" : "none", "block"}),
-      [](Choices& c, int64_t x) { c.tiling.pack_a = x == 1; });
+      [](ContractionChoices& c, int64_t x) { c.tiling.pack_a = x == 1; });
   Add(WordKnob(
           "pack_b", "copy of the operand that is loaded in vectors",
           {CanLeave(context_.workload, *shape_.b) ? "whole" : "none", "panel"}),
-      [](Choices& c, int64_t x) { c.tiling.pack_b = x == 1; });
+      [](ContractionChoices& c, int64_t x) { c.tiling.pack_b = x == 1; });
 }
 
 void ContractionPart::AddOrderKnobs() {
@@ -108,10 +108,10 @@ void ContractionPart::AddOrderKnobs() {
        {kK, kM, kN}}};
   Add(WordKnob("order", "order of the loops over blocks",
                {"nkm", "nmk", "mnk", "mkn", "knm", "kmn"}),
-      [](Choices& c, int64_t x) { c.tiling.order = kOrders[x]; });
+      [](ContractionChoices& c, int64_t x) { c.tiling.order = kOrders[x]; });
   Add(WordKnob("inner", "order of the loops over tiles in a block",
                {"nm", "mn"}),
-      [](Choices& c, int64_t x) { c.tiling.rows_inside = x == 0; });
+      [](ContractionChoices& c, int64_t x) { c.tiling.rows_inside = x == 0; });
   if (shape_.k.size() > 1) {
     std::vector<int> places(shape_.k.size());
     std::iota(places.begin(), places.end(), 0);
@@ -130,7 +130,9 @@ void ContractionPart::AddOrderKnobs() {
     }
     Add(WordKnob("korder", "order of the summed loops, outermost first",
                  std::move(labels)),
-        [this](Choices& c, int64_t x) { c.tiling.k_order = k_orders_[x]; });
+        [this](ContractionChoices& c, int64_t x) {
+          c.tiling.k_order = k_orders_[x];
+        });
   }
   if (context_.threads > 1) {
     using Parallel = ContractionTiling::Parallel;
@@ -146,7 +148,9 @@ void ContractionPart::AddOrderKnobs() {
     }
     Add(WordKnob("par", "which group's longest loop runs in parallel",
                  std::move(labels)),
-        [groups](Choices& c, int64_t x) { c.tiling.parallel = groups[x]; });
+        [groups](ContractionChoices& c, int64_t x) {
+          c.tiling.parallel = groups[x];
+        });
   }
 }
 

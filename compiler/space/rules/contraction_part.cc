@@ -29,24 +29,12 @@ ContractionPart::ContractionPart(const SpaceContext& context,
   SetDefaults();
 }
 
-void ContractionPart::Add(Knob knob,
-                          std::function<void(Choices&, int64_t)> set) {
-  knobs_.push_back(std::move(knob));
-  setters_.push_back(std::move(set));
-}
-
-size_t ContractionPart::Place(std::string_view knob) const {
-  return std::find_if(knobs_.begin(), knobs_.end(),
-                      [&](const Knob& k) { return k.name == knob; }) -
-         knobs_.begin();
-}
-
 ContractionTiling ContractionPart::Decode(const KnobValues& values) const {
-  Choices c;
+  ContractionChoices c;
   c.tiling.row_index = row_indices_.empty() ? -1 : row_indices_[0];
   c.tiling.split_k = split_k_;
   c.tiling.k_order = shape_.k;
-  for (size_t i = 0; i < values.size(); ++i) setters_[i](c, values[i]);
+  c = KnobbedPart::Decode(values, std::move(c));
   ContractionTiling& t = c.tiling;
   // Blocks are whole tiles, or everything.
   const auto block = [](int64_t size, int64_t tile, int64_t extent) {

@@ -2,19 +2,24 @@
 #ifndef REGATTA_COMPILER_SPACE_RULES_CONTRACTION_PART_H_
 #define REGATTA_COMPILER_SPACE_RULES_CONTRACTION_PART_H_
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "compiler/space/rule.h"
 #include "compiler/space/rules/contraction_shape.h"
 #include "compiler/space/rules/contraction_tiling.h"
+#include "compiler/space/rules/knobbed_part.h"
 
 namespace regatta {
 
-class ContractionPart : public Part {
+// What the knobs say, before blocks are rounded to tiles.
+struct ContractionChoices {
+  ContractionTiling tiling;
+  int64_t kc = 0, mc = 0, nc = 0;  // 0: all
+};
+
+class ContractionPart : public KnobbedPart<ContractionChoices> {
  public:
   ContractionPart(const SpaceContext& context, ContractionShape shape,
                   int stage_count);
@@ -22,21 +27,10 @@ class ContractionPart : public Part {
   std::string_view name() const override { return "contraction"; }
   int first_stage() const override { return shape_.stage; }
   int stage_count() const override { return stage_count_; }
-  const std::vector<Knob>& knobs() const override { return knobs_; }
-  const std::vector<Constraint>& constraints() const override {
-    return constraints_;
-  }
-  std::vector<KnobValues> Seeds() const override { return seeds_; }
   void Normalise(KnobValues& values) const override;
   void Emit(const KnobValues& values, LoopBuilder& out) const override;
 
  private:
-  // What the knobs say, before blocks are rounded to tiles.
-  struct Choices {
-    ContractionTiling tiling;
-    int64_t kc = 0, mc = 0, nc = 0;  // 0: all
-  };
-
   int64_t Extent(int index) const {
     return index < 0 ? 1 : context_.workload.indices[index].extent;
   }
@@ -44,8 +38,6 @@ class ContractionPart : public Part {
     return Extent(tiling.row_index);
   }
   ContractionTiling Decode(const KnobValues& values) const;
-  void Add(Knob knob, std::function<void(Choices&, int64_t)> set);
-  size_t Place(std::string_view knob) const;  // knobs_.size(): not there
 
   // contraction_knobs.cc
   void AddKernelKnobs();
@@ -76,10 +68,6 @@ class ContractionPart : public Part {
   std::vector<int> row_indices_;  // candidates, innermost first
   int split_k_ = -1;              // the largest summed index
   std::vector<std::vector<int>> k_orders_;
-  std::vector<Knob> knobs_;
-  std::vector<std::function<void(Choices&, int64_t)>> setters_;
-  std::vector<Constraint> constraints_;
-  std::vector<KnobValues> seeds_;
 };
 
 }  // namespace regatta

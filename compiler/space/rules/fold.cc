@@ -9,22 +9,18 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/space/rules/accesses.h"
 #include "compiler/space/rules/fold_shape.h"
+#include "compiler/space/rules/knobbed_part.h"
 
 namespace regatta {
 namespace {
 
-class FoldPart : public Part {
+class FoldPart : public KnobbedPart<FoldTiling> {
  public:
   FoldPart(const SpaceContext& context, FoldShape shape);
 
   std::string_view name() const override { return "fold"; }
   int first_stage() const override { return shape_.stage; }
   int stage_count() const override { return 1; }
-  const std::vector<Knob>& knobs() const override { return knobs_; }
-  const std::vector<Constraint>& constraints() const override {
-    return constraints_;
-  }
-  std::vector<KnobValues> Seeds() const override { return seeds_; }
   void Emit(const KnobValues& values, LoopBuilder& out) const override {
     const FoldTiling tiling = Decode(values);
     EmitFold(shape_, tiling, out);
@@ -37,15 +33,6 @@ class FoldPart : public Part {
   int64_t Extent(int index) const {
     return context_.workload.indices[index].extent;
   }
-  void Add(Knob knob, std::function<void(FoldTiling&, int64_t)> set) {
-    knobs_.push_back(std::move(knob));
-    setters_.push_back(std::move(set));
-  }
-  FoldTiling Decode(const KnobValues& values) const {
-    FoldTiling t;
-    for (size_t i = 0; i < values.size(); ++i) setters_[i](t, values[i]);
-    return t;
-  }
   void AddKnobs();
   void AddConstraints();
   void SetDefaults();
@@ -53,10 +40,6 @@ class FoldPart : public Part {
   const SpaceContext& context_;
   const FoldShape shape_;
   int64_t lanes_ = 1;
-  std::vector<Knob> knobs_;
-  std::vector<std::function<void(FoldTiling&, int64_t)>> setters_;
-  std::vector<Constraint> constraints_;
-  std::vector<KnobValues> seeds_;
 };
 
 FoldPart::FoldPart(const SpaceContext& context, FoldShape shape)

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/space/rules/accesses.h"
+#include "compiler/space/rules/knobbed_part.h"
 #include "compiler/space/rules/stage_loops.h"
 
 namespace regatta {
@@ -21,17 +22,13 @@ struct LoopsValues {
   bool reversed = false, parallel = false;
 };
 
-class LoopsPart : public Part {
+class LoopsPart : public KnobbedPart<LoopsValues> {
  public:
   LoopsPart(const SpaceContext& context, int stage);
 
   std::string_view name() const override { return "loops"; }
   int first_stage() const override { return stage_index_; }
   int stage_count() const override { return 1; }
-  const std::vector<Knob>& knobs() const override { return knobs_; }
-  const std::vector<Constraint>& constraints() const override {
-    return constraints_;
-  }
   std::vector<KnobValues> Seeds() const override;
   void Normalise(KnobValues& values) const override;
   void Emit(const KnobValues& values, LoopBuilder& out) const override;
@@ -52,7 +49,6 @@ class LoopsPart : public Part {
   void AddKnobs();
   void AddConstraints();
   void SetDefaults();
-  void Add(Knob knob, std::function<void(LoopsValues&, int64_t)> set);
   LoopsValues Decode(const KnobValues& values) const;
   KnobValues Defaults() const;
 
@@ -62,9 +58,6 @@ class LoopsPart : public Part {
   int reduced_index_ = -1;          // the one that vectorises best
   int lanes_ = 1;                   // of the target
   bool only_axis_reduced_ = false;  // where lanes have no choice
-  std::vector<Knob> knobs_;
-  std::vector<std::function<void(LoopsValues&, int64_t)>> setters_;
-  std::vector<Constraint> constraints_;
 };
 
 LoopsPart::LoopsPart(const SpaceContext& context, int stage_index)
@@ -98,11 +91,6 @@ int64_t LoopsPart::InnerTrips(const LoopsValues& v) const {
     return std::max<int64_t>(1, Extent(reduced_index_) / (v.vec * v.vectors));
   }
   return Extent(stage().reduce_indices.back());
-}
-
-void LoopsPart::Add(Knob knob, std::function<void(LoopsValues&, int64_t)> set) {
-  knobs_.push_back(std::move(knob));
-  setters_.push_back(std::move(set));
 }
 
 // What lanes may run over, as values of `over_reduced`: both unless one has
@@ -171,10 +159,7 @@ void LoopsPart::AddKnobs() {
 }
 
 LoopsValues LoopsPart::Decode(const KnobValues& values) const {
-  LoopsValues v;
-  v.over_reduced = only_axis_reduced_;
-  for (size_t i = 0; i < values.size(); ++i) setters_[i](v, values[i]);
-  return v;
+  return KnobbedPart::Decode(values, {.over_reduced = only_axis_reduced_});
 }
 
 // The smallest values of all knobs satisfy every constraint.

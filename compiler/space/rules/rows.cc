@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/space/rules/knobbed_part.h"
 #include "compiler/space/rules/rows_emitter.h"
 #include "compiler/space/rules/rows_shape.h"
 
@@ -22,17 +23,13 @@ bool IsCheap(const Expr& expr) {
                                [](const ExprPtr& e) { return IsCheap(*e); });
 }
 
-class RowsPart : public Part {
+class RowsPart : public KnobbedPart<RowsTiling> {
  public:
   RowsPart(const SpaceContext& context, RowsShape shape);
 
   std::string_view name() const override { return "rows"; }
   int first_stage() const override { return shape_.first; }
   int stage_count() const override { return shape_.count; }
-  const std::vector<Knob>& knobs() const override { return knobs_; }
-  const std::vector<Constraint>& constraints() const override {
-    return constraints_;
-  }
   std::vector<KnobValues> Seeds() const override;
   void Emit(const KnobValues& values, LoopBuilder& out) const override {
     const RowsTiling tiling = Decode(values);
@@ -40,15 +37,6 @@ class RowsPart : public Part {
   }
 
  private:
-  void Add(Knob knob, std::function<void(RowsTiling&, int64_t)> set) {
-    knobs_.push_back(std::move(knob));
-    setters_.push_back(std::move(set));
-  }
-  RowsTiling Decode(const KnobValues& values) const {
-    RowsTiling tiling;
-    for (size_t i = 0; i < values.size(); ++i) setters_[i](tiling, values[i]);
-    return tiling;
-  }
   void AddKnobs();
   void AddConstraints();
 
@@ -56,9 +44,6 @@ class RowsPart : public Part {
   const RowsShape shape_;
   int64_t longest_ = 1;  // of the loops within a row
   int64_t rows_ = 1;     // extent of the last row dimension
-  std::vector<Knob> knobs_;
-  std::vector<std::function<void(RowsTiling&, int64_t)>> setters_;
-  std::vector<Constraint> constraints_;
 };
 
 RowsPart::RowsPart(const SpaceContext& context, RowsShape shape)

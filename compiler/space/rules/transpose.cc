@@ -8,23 +8,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/space/rules/accesses.h"
+#include "compiler/space/rules/knobbed_part.h"
 #include "compiler/space/rules/transpose_emitter.h"
 
 namespace regatta {
 namespace {
 
-class TransposePart : public Part {
+class TransposePart : public KnobbedPart<TransposeTiling> {
  public:
   TransposePart(const SpaceContext& context, TransposeShape shape);
 
   std::string_view name() const override { return "transpose"; }
   int first_stage() const override { return shape_.stage; }
   int stage_count() const override { return 1; }
-  const std::vector<Knob>& knobs() const override { return knobs_; }
-  const std::vector<Constraint>& constraints() const override {
-    return constraints_;
-  }
-  std::vector<KnobValues> Seeds() const override { return seeds_; }
   void Normalise(KnobValues& values) const override;
   void Emit(const KnobValues& values, LoopBuilder& out) const override {
     const TransposeTiling tiling = Decode(values);
@@ -35,15 +31,6 @@ class TransposePart : public Part {
   int64_t Extent(int index) const {
     return context_.workload.indices[index].extent;
   }
-  void Add(Knob knob, std::function<void(TransposeTiling&, int64_t)> set) {
-    knobs_.push_back(std::move(knob));
-    setters_.push_back(std::move(set));
-  }
-  size_t Place(std::string_view knob) const {
-    return std::find_if(knobs_.begin(), knobs_.end(),
-                        [&](const Knob& k) { return k.name == knob; }) -
-           knobs_.begin();
-  }
   TransposeTiling Decode(const KnobValues& values) const;
   void AddKnobs();
   void AddConstraints();
@@ -52,10 +39,6 @@ class TransposePart : public Part {
   const SpaceContext& context_;
   const TransposeShape shape_;
   int64_t lanes_ = 2;
-  std::vector<Knob> knobs_;
-  std::vector<std::function<void(TransposeTiling&, int64_t)>> setters_;
-  std::vector<Constraint> constraints_;
-  std::vector<KnobValues> seeds_;
 };
 
 TransposePart::TransposePart(const SpaceContext& context, TransposeShape shape)
@@ -94,8 +77,7 @@ void TransposePart::AddKnobs() {
 }
 
 TransposeTiling TransposePart::Decode(const KnobValues& values) const {
-  TransposeTiling t;
-  for (size_t i = 0; i < values.size(); ++i) setters_[i](t, values[i]);
+  TransposeTiling t = KnobbedPart::Decode(values);
   if (t.along_block == 0) t.along_block = Extent(shape_.along);
   if (t.across_block == 0) t.across_block = Extent(shape_.across);
   return t;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/space/rules/accesses.h"
+#include "compiler/space/rules/knobbed_part.h"
 #include "compiler/space/rules/windows_emitter.h"
 #include "compiler/space/rules/windows_shape.h"
 
@@ -17,18 +18,13 @@ namespace {
 // Vector operations that a candidate may spell out.
 constexpr int64_t kMaxCodeSize = 1536;
 
-class WindowsPart : public Part {
+class WindowsPart : public KnobbedPart<WindowsTiling> {
  public:
   WindowsPart(const SpaceContext& context, WindowsShape shape, int stage_count);
 
   std::string_view name() const override { return "windows"; }
   int first_stage() const override { return shape_.stage; }
   int stage_count() const override { return stage_count_; }
-  const std::vector<Knob>& knobs() const override { return knobs_; }
-  const std::vector<Constraint>& constraints() const override {
-    return constraints_;
-  }
-  std::vector<KnobValues> Seeds() const override { return seeds_; }
   void Emit(const KnobValues& values, LoopBuilder& out) const override {
     const WindowsTiling tiling = Decode(values);
     WindowsEmitter(shape_, tiling, stage_count_, out).Emit();
@@ -43,15 +39,6 @@ class WindowsPart : public Part {
   }
   // Taps along the innermost index of the window, all spelled out.
   int64_t InnerTaps() const { return Extent(stage().reduce_indices.back()); }
-  void Add(Knob knob, std::function<void(WindowsTiling&, int64_t)> set) {
-    knobs_.push_back(std::move(knob));
-    setters_.push_back(std::move(set));
-  }
-  WindowsTiling Decode(const KnobValues& values) const {
-    WindowsTiling t;
-    for (size_t i = 0; i < values.size(); ++i) setters_[i](t, values[i]);
-    return t;
-  }
   void AddKnobs();
   void AddConstraints();
   void SetDefaults();
@@ -64,10 +51,6 @@ class WindowsPart : public Part {
   const WindowsShape shape_;
   const int stage_count_;
   int64_t lanes_ = 1;
-  std::vector<Knob> knobs_;
-  std::vector<std::function<void(WindowsTiling&, int64_t)>> setters_;
-  std::vector<Constraint> constraints_;
-  std::vector<KnobValues> seeds_;
 };
 
 WindowsPart::WindowsPart(const SpaceContext& context, WindowsShape shape,
@@ -190,14 +173,9 @@ void WindowsPart::AddConstraints() {
 // The largest block of a few shapes that is legal; each other decision the
 // other way as a seed.
 void WindowsPart::SetDefaults() {
-  const auto place = [&](std::string_view name) {
-    return std::find_if(knobs_.begin(), knobs_.end(),
-                        [&](const Knob& k) { return k.name == name; }) -
-           knobs_.begin();
-  };
   const auto with = [&](KnobValues values, std::string_view name,
                         int64_t value) {
-    const size_t at = place(name);
+    const size_t at = Place(name);
     if (at == knobs_.size()) return values;
     const std::vector<int64_t>& choices = knobs_[at].choices;
     values[at] = choices[0];
