@@ -30,7 +30,9 @@ target_link_libraries(regatta_verify PUBLIC
 # No LLVM and no expressions: it must start in milliseconds.
 add_library(regatta_run STATIC
   run/block_timer.cc run/cache_eviction.cc run/crash_report.cc
-  run/loaded_module.cc run/run_session.cc)
+  run/host_runtime.cc run/module_runtime.cc run/opencl_api.cc
+  run/opencl_device.cc run/opencl_memory.cc run/opencl_runtime.cc
+  run/run_session.cc run/runtime_list.cc)
 target_link_libraries(regatta_run PUBLIC
   regatta_proto regatta_verify regatta_sandbox ${CMAKE_DL_LIBS})
 add_executable(regatta-run-worker run/main.cc)

@@ -14,38 +14,28 @@ constexpr int kMaxRepeats = 4;
 
 }  // namespace
 
-BlockTimer::BlockTimer(const Clock& clock, std::function<int()> call,
-                       std::function<void()> evict)
-    : clock_(clock), call_(std::move(call)), evict_(std::move(evict)) {}
-
-bool BlockTimer::Call() {
-  if (error_ == 0) error_ = call_();
-  return error_ == 0;
-}
+BlockTimer::BlockTimer(const Clock& clock, TimeCalls time_calls, Evict evict)
+    : clock_(clock),
+      time_calls_(std::move(time_calls)),
+      evict_(std::move(evict)) {}
 
 TimedBlock BlockTimer::Measure(int64_t calls) {
   TimedBlock block;
   block.calls = calls;
-  if (evict_ == nullptr) {
-    const SteadyTime start = clock_.Steady();
-    for (int64_t i = 0; i < calls; ++i) {
-      if (!Call()) return block;
-    }
-    block.elapsed_ns = clock_.Steady().ns - start.ns;
-    return block;
-  }
-  for (int64_t i = 0; i < calls; ++i) {
-    evict_();
-    const SteadyTime start = clock_.Steady();
-    if (!Call()) return block;
-    block.elapsed_ns += clock_.Steady().ns - start.ns;
+  const int64_t at_once = evict_ == nullptr ? calls : 1;
+  for (int64_t done = 0; done < calls && !failed_; done += at_once) {
+    if (evict_ != nullptr && !evict_()) failed_ = true;
+    const std::optional<int64_t> elapsed_ns =
+        failed_ ? std::nullopt : time_calls_(at_once);
+    failed_ = !elapsed_ns.has_value();
+    block.elapsed_ns += elapsed_ns.value_or(0);
   }
   return block;
 }
 
 void BlockTimer::WarmUp() {
   int64_t spent = 0;
-  for (int calls = 0; error_ == 0; ++calls) {
+  for (int calls = 0; !failed_; ++calls) {
     const bool enough = calls >= kWarmUpCalls && spent >= kWarmUpNs;
     if (enough || (calls > 0 && spent >= kScreeningNs)) break;
     // Evictions are no warm-up but they do take time.
@@ -60,7 +50,7 @@ void BlockTimer::WarmUp() {
 TimedBlock BlockTimer::Time(int64_t block_ns) {
   const double wanted = static_cast<double>(block_ns);
   TimedBlock block;
-  for (int repeat = 0; repeat <= kMaxRepeats && error_ == 0; ++repeat) {
+  for (int repeat = 0; repeat <= kMaxRepeats && !failed_; ++repeat) {
     double calls = std::max(1.0, std::ceil(wanted * kMargin / call_ns_));
     if (call_ns_ >= wanted) calls = 1;
     if (evict_ != nullptr) calls = std::min<double>(calls, kColdCalls);
@@ -72,8 +62,12 @@ TimedBlock BlockTimer::Time(int64_t block_ns) {
 }
 
 TimedBlock BlockTimer::TimeInterleaved() {
+  if (failed_) return {};
   const bool slow = call_ns_ >= static_cast<double>(kSlowCallNs);
-  if (!slow && !Call()) return {};
+  if (!slow && !time_calls_(1).has_value()) {
+    failed_ = true;
+    return {};
+  }
   return Time(kInterleavedBlockNs);
 }
 
@@ -83,7 +77,7 @@ BlockTimer::Screening BlockTimer::Screen(int64_t incumbent_ns) {
   double fastest = 0;
   while (static_cast<int>(screening.blocks.size()) < kScreeningBlocks) {
     const TimedBlock block = Time(kBlockNs);
-    if (error_ != 0) break;
+    if (failed_) break;
     screening.blocks.push_back(block);
     spent += block.elapsed_ns;
     fastest = screening.blocks.size() == 1 ? block.PerCall()

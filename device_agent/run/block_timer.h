@@ -23,6 +23,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "base/clock.h"
@@ -50,10 +51,14 @@ class BlockTimer {
   static constexpr int64_t kWarmUpNs = 5'000'000;
   static constexpr int kWarmUpCalls = 2;
 
-  // `call` returns 0 or an error code. `evict` is null for warm timing.
-  // REQUIRES: `clock` outlives this.
-  BlockTimer(const Clock& clock, std::function<int()> call,
-             std::function<void()> evict);
+  // The nanoseconds of so many calls back to back; absent: one failed.
+  using TimeCalls = std::function<std::optional<int64_t>(int64_t calls)>;
+  // False: it failed.
+  using Evict = std::function<bool()>;
+
+  // `evict` is null for warm timing. REQUIRES: `clock` outlives this; it only
+  // says how long warming up lasts.
+  BlockTimer(const Clock& clock, TimeCalls time_calls, Evict evict);
 
   // Before anything else. Everything returns early once a call has failed.
   void WarmUp();
@@ -67,19 +72,17 @@ class BlockTimer {
   // `incumbent_ns` 0: there is none to be slower than.
   Screening Screen(int64_t incumbent_ns);
 
-  // What the first failed call returned; 0: none failed.
-  int error() const { return error_; }
+  bool failed() const { return failed_; }
 
  private:
   // One timed stretch.
   TimedBlock Measure(int64_t calls);
-  bool Call();
 
   const Clock& clock_;
-  const std::function<int()> call_;
-  const std::function<void()> evict_;
+  const TimeCalls time_calls_;
+  const Evict evict_;
   double call_ns_ = 0;  // expected, from the fastest seen so far
-  int error_ = 0;
+  bool failed_ = false;
 };
 
 }  // namespace regatta

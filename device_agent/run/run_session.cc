@@ -1,13 +1,13 @@
 #include "device_agent/run/run_session.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "compiler/module/c_interface.h"
 #include "device_agent/run/crash_report.h"
-#include "device_agent/sandbox/sandbox.h"
+#include "device_agent/run/runtime_list.h"
 #include "device_agent/spawner/memory_file.h"
 #include "device_agent/verify/input_data.h"
 #include "device_agent/verify/output_check.h"
@@ -19,25 +19,8 @@ namespace {
 // so that no integer result can equal both.
 constexpr uint8_t kFirstPoison = 0xFF;
 constexpr uint8_t kLastPoison = 0x7F;
-// What the workspace needs, and what callers who care for speed give tensors,
-// whatever less a module would accept.
-constexpr int64_t kAlignment = 64;
-
 int64_t Elements(const ModuleBuffer& buffer) {
   return buffer.bytes / DTypeBytes(buffer.dtype);
-}
-
-std::string CallError(int code) {
-  switch (code) {
-    case kCallNoMemory:
-      return "no memory for its workspace";
-    case kCallNullArgument:
-      return "a null argument";
-    case kCallMisaligned:
-      return "a misaligned argument";
-    default:
-      return "an unknown code";
-  }
 }
 
 }  // namespace
@@ -47,6 +30,12 @@ absl::Status RunSession::Run() {
   ASSIGN_OR_RETURN(request_,
                    agent_.ReceiveMessage<v1::RunRequest>(&descriptors));
   const int64_t started = clock_.Steady().ns;
+  if (request_.list_kinds_size() > 0) {
+    v1::RunResponse response;
+    *response.mutable_devices() = ListDevices(
+        {request_.list_kinds().begin(), request_.list_kinds().end()});
+    return Send(response);
+  }
   if (descriptors.size() != 2) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a RunRequest with ", descriptors.size(), " descriptors beside it"));
@@ -55,15 +44,13 @@ absl::Status RunSession::Run() {
   InstallCrashReports();
   const absl::Status prepared = Prepare(std::move(descriptors));
   if (absl::IsResourceExhausted(prepared)) {
-    return Fail(v1::OUTCOME_OUT_OF_MEMORY, std::string(prepared.message()));
+    Good(Failed(v1::OUTCOME_OUT_OF_MEMORY, std::string(prepared.message())));
+    return AnswerFailure();
   }
   RETURN_IF_ERROR(prepared);
-  absl::StatusOr<LoadedModule> loaded = LoadedModule::Load(module_);
-  if (!loaded.ok()) {
-    return Fail(v1::OUTCOME_CRASHED, std::string(loaded.status().message()));
-  }
-  loaded_ = *loaded;
   if (request_.make_reference()) return MakeReference(file);
+  ASSIGN_OR_RETURN(const bool ready, PrepareRuntime());
+  if (!ready) return absl::OkStatus();
 
   ASSIGN_OR_RETURN(const bool right, VerifyOrFail(kFirstPoison, ""));
   if (!right) return absl::OkStatus();
@@ -87,83 +74,80 @@ absl::Status RunSession::Prepare(std::vector<UniqueFd> descriptors) {
   } else {
     ASSIGN_OR_RETURN(reference_, OpenReferenceFile(module_, file));
   }
-  for (const GuardedMemory& input : reference_.inputs) {
-    pointers_.push_back(input.data());
-    DescribeCrashesNear(&input);
-  }
-  for (const ModuleBuffer* output :
-       module_.BuffersWithRole(BufferRole::kOutput)) {
-    ASSIGN_OR_RETURN(
-        GuardedMemory memory,
-        GuardedMemory::Allocate("output " + output->name, output->bytes,
-                                std::max(kAlignment, output->alignment)));
-    pointers_.push_back(memory.data());
-    outputs_.push_back(std::move(memory));
-  }
-  if (module_.workspace_bytes > 0) {
-    ASSIGN_OR_RETURN(GuardedMemory memory,
-                     GuardedMemory::Allocate(
-                         "the workspace", module_.workspace_bytes, kAlignment));
-    workspace_.push_back(std::move(memory));
-  }
-  for (const GuardedMemory& memory : outputs_) DescribeCrashesNear(&memory);
-  for (const GuardedMemory& memory : workspace_) DescribeCrashesNear(&memory);
   for (const GuardedMemory& memory : reference_.outputs) {
     DescribeCrashesNear(&memory);
   }
-  if (request_.cache() == v1::CACHE_STATE_COLD && request_.evict_bytes() > 0) {
-    eviction_ = std::make_unique<CacheEviction>(request_.evict_bytes());
-  }
-  timer_ = std::make_unique<BlockTimer>(
-      clock_, [this] { return Call(); },
-      eviction_ == nullptr ? std::function<void()>()
-                           : [this] { eviction_->Evict(); });
   return absl::OkStatus();
 }
 
-int RunSession::Call() {
-  NoteCall(++calls_);
-  return loaded_.entry()(pointers_.data(),
-                         workspace_.empty() ? nullptr : workspace_[0].data());
+absl::StatusOr<bool> RunSession::PrepareRuntime() {
+  RuntimeOptions options;
+  options.clock = &clock_;
+  options.device = request_.device();
+  if (request_.cache() == v1::CACHE_STATE_COLD) {
+    options.evict_bytes = request_.evict_bytes();
+  }
+  RuntimeOrFailure created = CreateRuntime(module_, options);
+  runtime_ = std::move(created.runtime);
+  if (!Good(std::move(created.failure)) ||
+      !Good(runtime_->SetInputs(reference_.inputs))) {
+    RETURN_IF_ERROR(AnswerFailure());
+    return false;
+  }
+  timer_ = std::make_unique<BlockTimer>(
+      clock_,
+      [this](int64_t calls) -> std::optional<int64_t> {
+        int64_t elapsed_ns = 0;
+        if (!Good(runtime_->TimeCalls(calls, &elapsed_ns))) return std::nullopt;
+        return elapsed_ns;
+      },
+      options.evict_bytes == 0 ? BlockTimer::Evict()
+                               : [this] { return Good(runtime_->Evict()); });
+  return true;
 }
 
-std::string RunSession::VerifyOnce(uint8_t poison, int* error) {
-  for (GuardedMemory& memory : outputs_) memory.Poison(poison);
-  for (GuardedMemory& memory : workspace_) memory.Poison(poison);
-  *error = Call();
-  if (*error != 0) return "";
+bool RunSession::Good(MaybeFailure failure) {
+  if (failure.has_value() && !failure_.has_value()) {
+    failure_ = std::move(failure);
+  }
+  return !failure_.has_value();
+}
+
+bool RunSession::VerifyOnce(uint8_t poison, std::string_view when) {
+  std::vector<const void*> outputs;
+  if (!Good(runtime_->Poison(poison)) || !Good(runtime_->Call()) ||
+      !Good(runtime_->ReadOutputs(&outputs))) {
+    return false;
+  }
+  const auto wrong = [&](std::string what) {
+    return Good(Failed(v1::OUTCOME_WRONG_RESULT,
+                       absl::StrCat(std::string(when), std::move(what))));
+  };
   const std::vector<const ModuleBuffer*> buffers =
       module_.BuffersWithRole(BufferRole::kOutput);
-  for (size_t i = 0; i < outputs_.size(); ++i) {
+  for (size_t i = 0; i < buffers.size(); ++i) {
     const int64_t elements = Elements(*buffers[i]);
     const OutputCheck check = CheckOutput(
-        outputs_[i].data(), reference_.outputs[i].data(), elements,
-        buffers[i]->dtype, std::max<int64_t>(1, request_.reduction_length()));
+        outputs[i], reference_.outputs[i].data(), elements, buffers[i]->dtype,
+        std::max<int64_t>(1, request_.reduction_length()));
     max_error_ = std::max(max_error_, check.max_error);
     if (!check.ok()) {
-      return absl::StrCat(outputs_[i].name(), " ", check.Describe(elements));
+      return wrong(absl::StrCat("output ", buffers[i]->name, " ",
+                                check.Describe(elements)));
     }
   }
-  for (const std::vector<GuardedMemory>* group : {&outputs_, &workspace_}) {
-    for (const GuardedMemory& memory : *group) {
-      if (std::string damage = memory.Damage(); !damage.empty()) return damage;
-    }
-  }
-  return "";
+  std::string damage;
+  if (!Good(runtime_->FindDamage(&damage))) return false;
+  return damage.empty() || wrong(std::move(damage));
 }
 
 absl::StatusOr<bool> RunSession::VerifyOrFail(uint8_t poison,
                                               std::string_view when) {
-  if (calls_ == 0) RETURN_IF_ERROR(TightenForCandidate());
-  int error = 0;
-  const std::string wrong = VerifyOnce(poison, &error);
-  if (error != 0) {
-    RETURN_IF_ERROR(FailCall(error));
-  } else if (!wrong.empty()) {
-    RETURN_IF_ERROR(
-        Fail(v1::OUTCOME_WRONG_RESULT, absl::StrCat(std::string(when), wrong)));
-  }
-  return error == 0 && wrong.empty();
+  if (!tightened_) RETURN_IF_ERROR(runtime_->Tighten());
+  tightened_ = true;
+  if (VerifyOnce(poison, when)) return true;
+  RETURN_IF_ERROR(AnswerFailure());
+  return false;
 }
 
 absl::Status RunSession::TimeAlone() {
@@ -174,7 +158,7 @@ absl::Status RunSession::TimeAlone() {
   const BlockTimer::Screening screening =
       timer_->Screen(request_.incumbent_ns());
   timed.set_end_boot_ns(clock_.Steady().ns);
-  if (timer_->error() != 0) return FailCall(timer_->error());
+  if (timer_->failed()) return AnswerFailure();
   ASSIGN_OR_RETURN(const bool right,
                    VerifyOrFail(kLastPoison, "after timing: "));
   if (!right) return absl::OkStatus();
@@ -203,7 +187,7 @@ absl::Status RunSession::TimeInterleaved() {
     const TimedBlock block = timer_->TimeInterleaved();
     timed.set_end_boot_ns(clock_.Steady().ns);
     timed.set_timing_ns(timed.timing_ns() + timed.end_boot_ns() - start);
-    if (timer_->error() != 0) return FailCall(timer_->error());
+    if (timer_->failed()) return AnswerFailure();
     v1::RunResponse response;
     response.mutable_block()->set_calls(block.calls);
     response.mutable_block()->set_elapsed_ns(block.elapsed_ns);
@@ -223,10 +207,14 @@ absl::Status RunSession::MakeReference(int file) {
               inputs[i]->dtype, reference_.inputs[i].data());
     reference_.inputs[i].Protect();
   }
-  for (GuardedMemory& memory : outputs_) memory.Poison(kFirstPoison);
-  RETURN_IF_ERROR(TightenForCandidate());
-  if (const int error = Call(); error != 0) return FailCall(error);
-
+  ASSIGN_OR_RETURN(const bool ready, PrepareRuntime());
+  if (!ready) return absl::OkStatus();
+  RETURN_IF_ERROR(runtime_->Tighten());
+  std::vector<const void*> outputs;
+  if (!Good(runtime_->Poison(kFirstPoison)) || !Good(runtime_->Call()) ||
+      !Good(runtime_->ReadOutputs(&outputs))) {
+    return AnswerFailure();
+  }
   const std::vector<const ModuleBuffer*> buffers =
       module_.BuffersWithRole(BufferRole::kOutput);
   if (request_.samples_size() != static_cast<int>(buffers.size())) {
@@ -236,18 +224,19 @@ absl::Status RunSession::MakeReference(int file) {
     const v1::SampledOutput& samples = request_.samples(static_cast<int>(i));
     const int64_t elements = Elements(*buffers[i]);
     const OutputCheck check =
-        CheckSamples(outputs_[i].data(), elements, buffers[i]->dtype,
+        CheckSamples(outputs[i], elements, buffers[i]->dtype,
                      std::max<int64_t>(1, request_.reduction_length()),
                      samples.offsets(), samples.values());
     max_error_ = std::max(max_error_, check.max_error);
     if (!check.ok()) {
-      return Fail(
+      Good(Failed(
           v1::OUTCOME_WRONG_RESULT,
-          absl::StrCat("the reference disagrees with the interpreter: ",
-                       outputs_[i].name(), " ", check.Describe(elements)));
+          absl::StrCat("the reference disagrees with the interpreter: output ",
+                       buffers[i]->name, " ", check.Describe(elements))));
+      return AnswerFailure();
     }
-    std::copy_n(outputs_[i].data(), outputs_[i].bytes(),
-                reference_.outputs[i].data());
+    std::memcpy(reference_.outputs[i].data(), outputs[i],
+                static_cast<size_t>(buffers[i]->bytes));
   }
   RETURN_IF_ERROR(FinishReferenceFile(module_, file));
   v1::RunResponse response;
@@ -256,17 +245,10 @@ absl::Status RunSession::MakeReference(int file) {
   return Send(response);
 }
 
-absl::Status RunSession::Fail(v1::Outcome outcome, const std::string& detail) {
+absl::Status RunSession::AnswerFailure() {
   v1::RunResponse response;
-  response.mutable_failure()->set_outcome(outcome);
-  response.mutable_failure()->set_detail(detail);
+  *response.mutable_failure() = *failure_;
   return Send(response);
-}
-
-absl::Status RunSession::FailCall(int error) {
-  return Fail(v1::OUTCOME_CRASHED,
-              absl::StrCat("call ", calls_, " returned ", error, " (",
-                           CallError(error), ")"));
 }
 
 }  // namespace regatta

@@ -1,18 +1,20 @@
-// What a run worker does with one request: load, verify, time, verify again.
+// What a run worker does with one request: load, verify, time, verify again;
+// the same for every kind of device. Or list the devices that there are.
 //
 // One session per process; it ends with the process.
 #ifndef REGATTA_DEVICE_AGENT_RUN_RUN_SESSION_H_
 #define REGATTA_DEVICE_AGENT_RUN_RUN_SESSION_H_
 
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "base/clock.h"
 #include "compiler/module/module.h"
 #include "device_agent/run/block_timer.h"
-#include "device_agent/run/cache_eviction.h"
-#include "device_agent/run/loaded_module.h"
+#include "device_agent/run/module_runtime.h"
 #include "device_agent/spawner/frame_channel.h"
 #include "device_agent/verify/reference_file.h"
 #include "regatta/v1/worker.pb.h"
@@ -32,18 +34,21 @@ class RunSession {
 
  private:
   absl::Status Prepare(std::vector<UniqueFd> descriptors);
+  // False when the device failed, which is answered then.
+  absl::StatusOr<bool> PrepareRuntime();
   absl::Status MakeReference(int file);
   absl::Status TimeAlone();
   absl::Status TimeInterleaved();
 
-  int Call();
-  // Poisons, calls once and compares everything. "" or what is wrong; adds to
-  // `max_error_`.
-  std::string VerifyOnce(uint8_t poison, int* error);
+  // Whether all went well; the first failure is kept.
+  bool Good(MaybeFailure failure);
+  // Poisons, calls once and compares everything. False when something is wrong:
+  // failure_ says what. Adds to `max_error_`.
+  bool VerifyOnce(uint8_t poison, std::string_view when);
   // Verifies and answers the failure, if any; false then.
   absl::StatusOr<bool> VerifyOrFail(uint8_t poison, std::string_view when);
-  absl::Status Fail(v1::Outcome outcome, const std::string& detail);
-  absl::Status FailCall(int error);
+  // Answers failure_.
+  absl::Status AnswerFailure();
   absl::Status Send(const v1::RunResponse& response) {
     return agent_.Send(response);
   }
@@ -52,14 +57,11 @@ class RunSession {
   const Clock& clock_;
   v1::RunRequest request_;
   Module module_;
-  LoadedModule loaded_;
   ReferenceTensors reference_;
-  std::vector<GuardedMemory> outputs_;
-  std::vector<GuardedMemory> workspace_;  // one or none
-  std::vector<void*> pointers_;           // inputs, then outputs
-  std::unique_ptr<CacheEviction> eviction_;
+  std::unique_ptr<ModuleRuntime> runtime_;
   std::unique_ptr<BlockTimer> timer_;
-  long calls_ = 0;
+  MaybeFailure failure_;
+  bool tightened_ = false;
   double max_error_ = 0;
 };
 

@@ -12,19 +12,22 @@ class BlockTimerTest : public ::testing::Test {
   BlockTimer Timer(int64_t call_ns, bool cold = false) {
     return BlockTimer(
         clock_,
-        [this, call_ns] {
-          ++calls_;
-          clock_.Advance(absl::Nanoseconds(call_ns));
-          return calls_ == failing_call_ ? 7 : 0;
+        [this, call_ns](int64_t calls) -> std::optional<int64_t> {
+          for (int64_t i = 0; i < calls; ++i) {
+            clock_.Advance(absl::Nanoseconds(call_ns));
+            if (++calls_ == failing_call_) return std::nullopt;
+          }
+          return calls * call_ns;
         },
-        cold ? std::function<void()>([this] {
+        cold ? BlockTimer::Evict([this] {
           ++evictions_;
           clock_.Advance(absl::Milliseconds(6));
+          return evictions_ != failing_eviction_;
         })
              : nullptr);
   }
   FakeClock clock_;
-  int64_t calls_ = 0, evictions_ = 0, failing_call_ = 0;
+  int64_t calls_ = 0, evictions_ = 0, failing_call_ = 0, failing_eviction_ = 0;
 };
 
 TEST_F(BlockTimerTest, WarmUpTakesFiveMillisecondsOfAFastKernel) {
@@ -93,9 +96,9 @@ TEST_F(BlockTimerTest, ABlockThatTurnsOutShortIsRepeatedLonger) {
   int64_t call_ns = 100'000;
   BlockTimer timer(
       clock_,
-      [&] {
-        clock_.Advance(absl::Nanoseconds(call_ns));
-        return 0;
+      [&](int64_t calls) -> std::optional<int64_t> {
+        clock_.Advance(absl::Nanoseconds(call_ns * calls));
+        return call_ns * calls;
       },
       nullptr);
   timer.WarmUp();
@@ -140,12 +143,23 @@ TEST_F(BlockTimerTest, AFailedCallEndsEverything) {
   failing_call_ = 700;
   BlockTimer timer = Timer(10'000);
   timer.WarmUp();
-  EXPECT_EQ(timer.error(), 0);
+  EXPECT_FALSE(timer.failed());
   timer.Screen(0);
-  EXPECT_EQ(timer.error(), 7);
+  EXPECT_TRUE(timer.failed());
   EXPECT_EQ(calls_, 700);
   timer.TimeInterleaved();
   EXPECT_EQ(calls_, 700);
+}
+
+TEST_F(BlockTimerTest, AFailedEvictionEndsEverythingBeforeTheCall) {
+  failing_eviction_ = 3;
+  BlockTimer timer = Timer(10'000, /*cold=*/true);
+  timer.WarmUp();
+  EXPECT_FALSE(timer.failed());
+  timer.Screen(0);
+  EXPECT_TRUE(timer.failed());
+  EXPECT_EQ(evictions_, 3);
+  EXPECT_EQ(calls_, 2);
 }
 
 }  // namespace

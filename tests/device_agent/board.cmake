@@ -62,3 +62,6 @@ target_compile_definitions(board_test PRIVATE
   REGATTA_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
 add_dependencies(board_test misbehaving_worker regatta-spawner
   regatta-build-worker regatta-build-worker-planted regatta-run-worker)
+
+# Needs an OpenCL device: PoCL is one on any processor.
+regatta_test(opencl_test opencl_runtime_test.cc LIBS regatta_run)

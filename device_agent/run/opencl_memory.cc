@@ -1,0 +1,91 @@
+#include "device_agent/run/opencl_memory.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace regatta::opencl {
+namespace {
+
+constexpr uint8_t kCanary = 0x5A;
+constexpr uint32_t kBlocking = 1;
+
+}  // namespace
+
+std::unique_ptr<GuardedBuffer> GuardedBuffer::Create(
+    const Api& api, Context context, const std::string& name, int64_t bytes,
+    size_t alignment, int32_t* error) {
+  // No device has buffers of nothing.
+  const size_t size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
+  const size_t guard = std::max(kGuardBytes, alignment);
+  std::unique_ptr<GuardedBuffer> buffer(
+      new GuardedBuffer(api, name, size, guard));
+  buffer->whole_ = api.CreateBuffer(context, kMemReadWrite, size + 2 * guard,
+                                    nullptr, error);
+  if (*error != kSuccess) return nullptr;
+  const BufferRegion region = {guard, size};
+  buffer->view_ = api.CreateSubBuffer(buffer->whole_, kMemReadWrite,
+                                      kBufferCreateTypeRegion, &region, error);
+  if (*error != kSuccess) return nullptr;
+  return buffer;
+}
+
+GuardedBuffer::~GuardedBuffer() {
+  if (view_ != nullptr) api_.ReleaseMemObject(view_);
+  if (whole_ != nullptr) api_.ReleaseMemObject(whole_);
+}
+
+int32_t GuardedBuffer::Write(Queue queue, const void* from) {
+  return api_.EnqueueWriteBuffer(queue, view_, kBlocking, 0, bytes_, from, 0,
+                                 nullptr, nullptr);
+}
+
+int32_t GuardedBuffer::Read(Queue queue, void* to) const {
+  return api_.EnqueueReadBuffer(queue, view_, kBlocking, 0, bytes_, to, 0,
+                                nullptr, nullptr);
+}
+
+int32_t GuardedBuffer::Fill(Queue queue, size_t from, size_t bytes,
+                            uint8_t pattern) {
+  return api_.EnqueueFillBuffer(queue, whole_, &pattern, sizeof(pattern), from,
+                                bytes, 0, nullptr, nullptr);
+}
+
+int32_t GuardedBuffer::Poison(Queue queue, uint8_t pattern) {
+  const int32_t error = Fill(queue, guard_, bytes_, pattern);
+  return error != kSuccess ? error : Guard(queue);
+}
+
+int32_t GuardedBuffer::Guard(Queue queue) {
+  const int32_t error = Fill(queue, 0, guard_, kCanary);
+  return error != kSuccess ? error
+                           : Fill(queue, guard_ + bytes_, guard_, kCanary);
+}
+
+int32_t GuardedBuffer::Changed(Queue queue, size_t from, size_t bytes,
+                               int64_t* changed) const {
+  std::vector<uint8_t> found(bytes);
+  const int32_t error = api_.EnqueueReadBuffer(
+      queue, whole_, kBlocking, from, bytes, found.data(), 0, nullptr, nullptr);
+  *changed = static_cast<int64_t>(bytes) -
+             std::count(found.begin(), found.end(), kCanary);
+  return error;
+}
+
+int32_t GuardedBuffer::FindDamage(Queue queue, std::string* damage) const {
+  int64_t before = 0, after = 0;
+  int32_t error = Changed(queue, 0, guard_, &before);
+  if (error == kSuccess) {
+    error = Changed(queue, guard_ + bytes_, guard_, &after);
+  }
+  damage->clear();
+  if (error != kSuccess || (before == 0 && after == 0)) return error;
+  *damage = absl::StrCat(std::max(before, after), " bytes ",
+                         before > 0 ? "before " : "after ", name_,
+                         " were overwritten");
+  return kSuccess;
+}
+
+}  // namespace regatta::opencl

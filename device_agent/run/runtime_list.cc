@@ -1,0 +1,59 @@
+#include "device_agent/run/runtime_list.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "device_agent/run/host_runtime.h"
+#include "device_agent/run/opencl_device.h"
+#include "device_agent/run/opencl_runtime.h"
+
+namespace regatta {
+namespace {
+
+constexpr RuntimeKind kKinds[] = {
+    {"cpu", CreateHostRuntime, nullptr},
+    {"opencl", CreateOpenClRuntime, ListOpenClDevices},
+};
+
+const RuntimeKind* FindKind(std::string_view kind) {
+  for (const RuntimeKind& known : kKinds) {
+    if (known.kind == kind) return &known;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+absl::Span<const RuntimeKind> RuntimeKinds() { return kKinds; }
+
+RuntimeOrFailure CreateRuntime(const Module& module,
+                               const RuntimeOptions& options) {
+  const std::string kind = module.target.substr(0, module.target.find(','));
+  const RuntimeKind* known = FindKind(kind);
+  if (known == nullptr) {
+    return {nullptr,
+            Failed(v1::OUTCOME_DEVICE_FAULT,
+                   absl::StrCat("run workers serve no target of kind ", kind))};
+  }
+  return known->create(module, options);
+}
+
+v1::DeviceList ListDevices(const std::vector<std::string>& kinds) {
+  v1::DeviceList list;
+  for (const std::string& kind : kinds) {
+    const RuntimeKind* known = FindKind(kind);
+    if (known == nullptr || known->list == nullptr) {
+      list.add_errors(absl::StrCat(kind, ": run workers list no such devices"));
+      continue;
+    }
+    const auto devices = known->list();
+    if (!devices.ok()) {
+      list.add_errors(absl::StrCat(kind, ": ", devices.status().message()));
+      continue;
+    }
+    for (const v1::BoardDevice& device : *devices) *list.add_devices() = device;
+  }
+  return list;
+}
+
+}  // namespace regatta
