@@ -68,7 +68,16 @@ absl::StatusOr<Target> CompleteTarget(const Target& target) {
   return generator->Complete(target);
 }
 
-absl::StatusOr<Target> HostTarget() { return FindCodeGenerator("cpu")->Host(); }
+absl::StatusOr<Target> HostTarget() { return CodeGenerators()[0]->Host(); }
+
+std::vector<Target> HostTargets() {
+  std::vector<Target> targets;
+  for (const CodeGenerator* generator : CodeGenerators()) {
+    absl::StatusOr<Target> target = generator->Host();
+    if (target.ok()) targets.push_back(*std::move(target));
+  }
+  return targets;
+}
 
 absl::StatusOr<Space> CreateSpace(Workload workload, Target target, int threads,
                                   MachineHints hints) {

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -20,9 +21,12 @@ namespace regatta {
 // answer to a compatible one.
 std::string CompilerVersion(const Target& target);
 
-// `target` completed by its code generator; this machine's target.
+// `target` completed by its code generator.
 absl::StatusOr<Target> CompleteTarget(const Target& target);
+// This machine's own target, that of its processor; the targets of all code
+// generators that this machine is one of, its own first.
 absl::StatusOr<Target> HostTarget();
+std::vector<Target> HostTargets();
 
 // The space of a workload on a (complete) target.
 absl::StatusOr<Space> CreateSpace(Workload workload, Target target, int threads,

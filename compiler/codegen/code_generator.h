@@ -24,11 +24,13 @@ class CodeGenerator {
   // The version of the tool below: "LLVM 19.1.7".
   virtual std::string tool_version() const = 0;
   // `target` with every field that can be derived filled in (vector width and
-  // registers from the processor). InvalidArgument when the tool does not know
-  // the triple or processor; the message lists near names.
+  // registers from the processor; limits of groups). InvalidArgument when the
+  // tool does not know the triple or processor (the message lists near names),
+  // or when a field means nothing for this kind.
   virtual absl::StatusOr<Target> Complete(Target target) const = 0;
   // The machine that this process runs on; Unavailable when it is none of this
-  // generator's kind.
+  // generator's kind, or when that takes a driver to say (a board's agent asks
+  // the drivers and describes its devices).
   virtual absl::StatusOr<Target> Host() const = 0;
   // Deterministic: equal arguments give equal bytes. `name` is a C identifier.
   // Fills in every member of Module but `workload*`, `space*` and `schedule`.
@@ -49,7 +51,9 @@ class CodeGenerator {
       absl::Span<const std::string> parts, const Target& target) const = 0;
 };
 
-// THE list, in codegen_list.cc. Null when no generator has that kind.
+// THE list, in codegen_list.cc; the processor's own generator first.
+absl::Span<const CodeGenerator* const> CodeGenerators();
+// Null when no generator has that kind.
 const CodeGenerator* FindCodeGenerator(std::string_view target_kind);
 
 }  // namespace regatta

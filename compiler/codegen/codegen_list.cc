@@ -1,19 +1,20 @@
-#include <algorithm>
-#include <iterator>
-
 #include "compiler/codegen/code_generator.h"
 #include "compiler/codegen/llvm/llvm_code_generator.h"
 
 namespace regatta {
 
-const CodeGenerator* FindCodeGenerator(std::string_view target_kind) {
+absl::Span<const CodeGenerator* const> CodeGenerators() {
   static const LlvmCodeGenerator& llvm = *new LlvmCodeGenerator;
   // To add a code generator, add it here.
   static const CodeGenerator* const generators[] = {&llvm};
-  const auto found = std::find_if(
-      std::begin(generators), std::end(generators),
-      [&](const CodeGenerator* g) { return g->target_kind() == target_kind; });
-  return found == std::end(generators) ? nullptr : *found;
+  return generators;
+}
+
+const CodeGenerator* FindCodeGenerator(std::string_view target_kind) {
+  for (const CodeGenerator* generator : CodeGenerators()) {
+    if (generator->target_kind() == target_kind) return generator;
+  }
+  return nullptr;
 }
 
 }  // namespace regatta

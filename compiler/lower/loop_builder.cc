@@ -51,20 +51,6 @@ ValuePtr ConvertTo(ValuePtr value, DType type) {
   return loop::Cast(std::move(value), type);
 }
 
-// Every buffer that `stmt` touches.
-void MarkBuffers(const loop::Value& value, std::vector<bool>& used) {
-  if (value.buffer >= 0) used[value.buffer] = true;
-  for (const ValuePtr& operand : value.operands) MarkBuffers(*operand, used);
-}
-
-void MarkBuffers(const loop::Stmt& stmt, std::vector<bool>& used) {
-  if (stmt.kind == loop::Stmt::Kind::kStore) {
-    used[stmt.buffer] = true;
-    MarkBuffers(*stmt.value, used);
-  }
-  for (const loop::StmtPtr& child : stmt.body) MarkBuffers(*child, used);
-}
-
 loop::StmtPtr Renumber(const loop::StmtPtr& stmt,
                        const std::vector<int>& new_id) {
   auto copy = std::make_shared<loop::Stmt>(*stmt);
@@ -190,7 +176,8 @@ loop::ValuePtr LoopBuilder::LoadTensor(
 loop::Program LoopBuilder::Finish() {
   std::vector<bool> used(program_.buffers.size(), false);
   for (const loop::Kernel& kernel : program_.kernels) {
-    MarkBuffers(*kernel.body, used);
+    loop::VisitBuffers(*kernel.body,
+                       [&](int buffer, bool) { used[buffer] = true; });
   }
   std::vector<int> new_id(program_.buffers.size(), -1);
   std::vector<loop::Buffer> kept;

@@ -108,6 +108,45 @@ StmtPtr Block(std::vector<StmtPtr> body) {
   return stmt;
 }
 
+StmtPtr If(std::vector<Guard> guards, StmtPtr body) {
+  auto stmt = std::make_shared<Stmt>();
+  stmt->kind = Stmt::Kind::kIf;
+  stmt->guards = std::move(guards);
+  stmt->body = {std::move(body)};
+  return stmt;
+}
+
+StmtPtr Barrier() {
+  auto stmt = std::make_shared<Stmt>();
+  stmt->kind = Stmt::Kind::kBarrier;
+  return stmt;
+}
+
+bool IsDeviceKernel(const Kernel& kernel) {
+  return kernel.body && kernel.body->kind == Stmt::Kind::kFor &&
+         (kernel.body->loop == LoopKind::kGroup ||
+          kernel.body->loop == LoopKind::kThread);
+}
+
+namespace {
+
+void VisitLoads(const Value& value,
+                const std::function<void(int, bool)>& visit) {
+  if (value.kind == Value::Kind::kLoad) visit(value.buffer, false);
+  for (const ValuePtr& operand : value.operands) VisitLoads(*operand, visit);
+}
+
+}  // namespace
+
+void VisitBuffers(const Stmt& stmt,
+                  const std::function<void(int, bool)>& visit) {
+  if (stmt.kind == Stmt::Kind::kStore) {
+    visit(stmt.buffer, true);
+    VisitLoads(*stmt.value, visit);
+  }
+  for (const StmtPtr& child : stmt.body) VisitBuffers(*child, visit);
+}
+
 double Identity(Reduction reduction, DType dtype) {
   const double infinity = std::numeric_limits<double>::infinity();
   switch (reduction) {
@@ -141,6 +180,8 @@ std::string ScopeName(const Buffer& buffer) {
       return buffer.per_thread ? "workspace per thread" : "workspace";
     case Scope::kRegister:
       return "register";
+    case Scope::kLocal:
+      return "local";
   }
   return "?";
 }
@@ -230,6 +271,13 @@ std::string Element(const Program& program, int buffer, const Affine& offset) {
                       offset.ToString(VarName), "]");
 }
 
+std::string GuardText(const std::vector<Guard>& guards) {
+  return absl::StrJoin(guards, ", ", [](std::string* out, const Guard& guard) {
+    absl::StrAppend(out, "0 <= ", guard.form.ToString(VarName), " < ",
+                    guard.bound);
+  });
+}
+
 std::string TypeName(DType type) { return std::string(DTypeName(type)); }
 
 std::string LoopText(const Stmt& stmt) {
@@ -246,6 +294,12 @@ std::string LoopText(const Stmt& stmt) {
       break;
     case LoopKind::kVector:
       text = "vector";
+      break;
+    case LoopKind::kGroup:
+      text = "group";
+      break;
+    case LoopKind::kThread:
+      text = "thread";
       break;
   }
   absl::StrAppend(&text, " ", VarName(stmt.var), " < ", stmt.extent);
@@ -284,13 +338,8 @@ std::string ToString(const Program& program, const Value& value) {
     case Value::Kind::kLoad: {
       std::string text = Element(program, value.buffer, value.offset);
       if (value.guards.empty()) return text;
-      std::vector<std::string> guards;
-      for (const Guard& guard : value.guards) {
-        guards.push_back(absl::StrCat("0 <= ", guard.form.ToString(VarName),
-                                      " < ", guard.bound));
-      }
-      return absl::StrCat("{", text, " if ", absl::StrJoin(guards, ", "),
-                          " else ", value.constant, "}");
+      return absl::StrCat("{", text, " if ", GuardText(value.guards), " else ",
+                          value.constant, "}");
     }
     case Value::Kind::kUnary:
       return absl::StrCat(UnaryName(value.unary), "(", operands.at(0), ")");
@@ -314,6 +363,10 @@ std::string ToString(const Program& program, const Stmt& stmt) {
                           stmt.value ? ToString(program, *stmt.value) : "?");
     case Stmt::Kind::kBlock:
       return absl::StrCat("block of ", stmt.body.size());
+    case Stmt::Kind::kIf:
+      return absl::StrCat("if ", GuardText(stmt.guards));
+    case Stmt::Kind::kBarrier:
+      return "barrier";
   }
   return "?";
 }

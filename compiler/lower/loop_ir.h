@@ -1,16 +1,27 @@
 // Lowered code: loops over flat buffers. What sketches emit, what passes
-// rewrite, and what every code generator (LLVM today; OpenCL C and CUDA C++
-// later) reads.
+// rewrite, and what every code generator (LLVM, OpenCL C, CUDA C++) reads.
 //
 // All extents are constants and all offsets are affine in the loop variables;
-// tails of tiles are separate loops with their own constant extents, so there
-// are no data-dependent bounds. Variables of Affine forms here are loop ids.
+// tails of tiles are separate loops with their own constant extents, or guarded
+// statements, so there are no data-dependent bounds. Variables of Affine forms
+// here are loop ids.
+//
+// A kernel is written for a processor or for a device that runs groups of
+// threads (work-items). A device kernel is a nest of group loops, in it a nest
+// of thread loops, and in that the program of one thread:
+//   group g1 < 4 { group g0 < 8 { thread t1 < 8 { thread t0 < 32 { ... } } } }
+// with at most three of each. The innermost group and thread loop is dimension
+// 0, whose neighbours run together. Nothing orders groups. Threads of one group
+// meet at barriers; between two barriers, nothing orders them, so what one of
+// them stores there no other may touch. The passes keep group and thread loops
+// of one iteration: they are what makes a kernel a device kernel.
 //
 // Values and statements are immutable and shared; a Program is a value.
 #ifndef REGATTA_COMPILER_LOWER_LOOP_IR_H_
 #define REGATTA_COMPILER_LOWER_LOOP_IR_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,7 +36,10 @@ enum class Scope {
   kOutput,     // a tensor the caller gets
   kWorkspace,  // scratch in memory, alive for the whole call
   kRegister,   // meant to live in registers: indexed by constants once
-               // unrolled and vector loops are expanded
+               // unrolled and vector loops are expanded. Device kernels: each
+               // thread has its own
+  kLocal,      // memory that the threads of one group share; each group has its
+               // own, and nothing is in it at first. Device kernels only
 };
 
 struct Buffer {
@@ -79,6 +93,8 @@ enum class LoopKind {
               // offset has coefficient 1 is a vector load, 0 a broadcast,
               // anything else a gather. An accumulating store whose offset does
               // not depend on the lane reduces across lanes.
+  kGroup,     // the loops around a device kernel: see above. Iterations are
+  kThread,    // independent (groups), or run side by side (threads)
 };
 
 struct Stmt;
@@ -86,9 +102,13 @@ using StmtPtr = std::shared_ptr<const Stmt>;
 
 struct Stmt {
   enum class Kind {
-    kFor,    // for `var` in [0, extent): body, of `loop` kind
-    kStore,  // buffer[offset] = value, or op= when `accumulate` is not kNone
-    kBlock,  // `body` in order
+    kFor,      // for `var` in [0, extent): body, of `loop` kind
+    kStore,    // buffer[offset] = value, or op= when `accumulate` is not kNone
+    kBlock,    // `body` in order
+    kIf,       // body if every one of `guards` holds. Device kernels only
+    kBarrier,  // waits for all threads of the group; what they stored before is
+               // what all of them read behind it. Device kernels only, where
+               // every thread of the group comes by equally often
   };
   Kind kind;
   // kFor
@@ -102,7 +122,9 @@ struct Stmt {
   Affine offset;
   ValuePtr value;
   Reduction accumulate = Reduction::kNone;
-  // kFor (one element) and kBlock
+  // kIf
+  std::vector<Guard> guards;
+  // kFor and kIf (one element), and kBlock
   std::vector<StmtPtr> body;
 };
 
@@ -134,6 +156,16 @@ StmtPtr For(int var, int64_t extent, LoopKind kind, StmtPtr body,
 StmtPtr Store(int buffer, Affine offset, ValuePtr value,
               Reduction accumulate = Reduction::kNone);
 StmtPtr Block(std::vector<StmtPtr> body);
+StmtPtr If(std::vector<Guard> guards, StmtPtr body);
+StmtPtr Barrier();
+
+// Whether a kernel is a device kernel: a group or thread loop around all of it.
+bool IsDeviceKernel(const Kernel& kernel);
+
+// Calls `visit` with every buffer that `stmt` and what is in it touch, once for
+// each load and store; what it stores to with `stores` set.
+void VisitBuffers(const Stmt& stmt,
+                  const std::function<void(int buffer, bool stores)>& visit);
 
 // The value that `reduction` starts from, in `dtype` (sum 0, max -inf or the
 // least integer).
@@ -154,6 +186,12 @@ std::string ToString(const Program& program, const Value& value);
 // read or accumulated into before a statement above has written it; no store in
 // a parallel loop that every iteration would do to the same element; types
 // consistent: nothing converts but a kCast, not even a store.
+// Of device kernels: their shape as above; local buffers used within one of
+// them; no barrier inside a vector loop or under a guard that threads may see
+// differently; no store that all threads of a group, or all groups, would do to
+// the same element, unless a guard leaves one of them. (That no two threads
+// meet at one element without a barrier is more than this: the loop interpreter
+// of the tests finds that out.)
 absl::Status Verify(const Program& program);
 
 }  // namespace regatta::loop

@@ -37,6 +37,7 @@ class Verifier {
     for (size_t i = 0; i < program_.kernels.size(); ++i) {
       kernel_ = static_cast<int>(i);
       if (!program_.kernels[i].body) return Error("empty kernel");
+      device_ = IsDeviceKernel(program_.kernels[i]);
       RETURN_IF_ERROR(CheckStmt(program_.kernels[i].body));
     }
     for (size_t i = 0; i < program_.buffers.size(); ++i) {
@@ -56,7 +57,7 @@ class Verifier {
     bool expanded;  // each iteration is its own code
   };
 
-  // Where a register or per-thread buffer lives.
+  // Where a register, local or per-thread buffer lives.
   struct Home {
     int kernel;
     int parallel_var;  // -1 outside parallel loops
@@ -123,9 +124,65 @@ class Verifier {
       case Stmt::Kind::kStore:
         status = CheckStore(*stmt);
         break;
+      case Stmt::Kind::kIf:
+        status = CheckIf(*stmt);
+        break;
+      case Stmt::Kind::kBarrier:
+        status = CheckBarrier();
+        break;
     }
     stmt_ = outer;
     return status;
+  }
+
+  absl::Status CheckIf(const Stmt& stmt) {
+    if (!device_) return Error("only device kernels have guarded statements");
+    if (stmt.body.size() != 1) return Error("a guarded statement has one body");
+    for (const Guard& guard : stmt.guards) {
+      RETURN_IF_ERROR(CheckForm(guard.form));
+    }
+    const size_t outer = guards_.size();
+    guards_.insert(guards_.end(), stmt.guards.begin(), stmt.guards.end());
+    RETURN_IF_ERROR(CheckStmt(stmt.body[0]));
+    guards_.resize(outer);
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckBarrier() const {
+    if (!device_) return Error("only device kernels have barriers");
+    if (loops_.back().kind == LoopKind::kVector) {
+      return Error("inside a vector loop");
+    }
+    for (const Guard& guard : guards_) {
+      for (const Affine::Term& term : guard.form.terms()) {
+        if (Find(term.var)->kind == LoopKind::kThread) {
+          return Error(absl::StrCat("under a guard on v", term.var,
+                                    ", which differs between threads"));
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Group loops, then thread loops, then everything else.
+  absl::Status CheckDeviceLoop(const Stmt& stmt) const {
+    constexpr int kMaxDimensions = 3;
+    const bool top = loops_.empty()
+                         ? program_.kernels[kernel_].body.get() == &stmt
+                         : top_ == &stmt;
+    if (!top) {
+      return Error("a group or thread loop that is not outermost");
+    }
+    int same = 0;
+    for (const EnclosingLoop& loop : loops_) same += loop.kind == stmt.loop;
+    if (same == kMaxDimensions) {
+      return Error("more than three group loops, or thread loops");
+    }
+    if (stmt.loop == LoopKind::kGroup &&
+        same < static_cast<int>(loops_.size())) {
+      return Error("a group loop inside a thread loop");
+    }
+    return absl::OkStatus();
   }
 
   absl::Status CheckFor(const Stmt& stmt) {
@@ -148,6 +205,10 @@ class Verifier {
     }
     if (stmt.loop == LoopKind::kParallel && !loops_.empty()) {
       return Error("a parallel loop inside another loop");
+    }
+    if (stmt.loop == LoopKind::kGroup || stmt.loop == LoopKind::kThread) {
+      RETURN_IF_ERROR(CheckDeviceLoop(stmt));
+      top_ = stmt.body[0].get();
     }
     loops_.push_back({stmt.var, stmt.extent, stmt.loop,
                       stmt.loop == LoopKind::kUnrolled ||
@@ -184,15 +245,30 @@ class Verifier {
   }
 
   absl::Status CheckRace(const Stmt& stmt, const Buffer& buffer) const {
-    if (loops_.empty() || loops_[0].kind != LoopKind::kParallel ||
-        loops_[0].extent == 1 || buffer.scope == Scope::kRegister ||
-        buffer.per_thread) {
+    if (buffer.scope == Scope::kRegister || buffer.per_thread) {
       return absl::OkStatus();
     }
-    if (stmt.offset.Coeff(loops_[0].var) == 0) {
-      return Error("every iteration of the parallel loop stores there");
+    for (const EnclosingLoop& loop : loops_) {
+      const bool side_by_side =
+          loop.kind == LoopKind::kParallel || loop.kind == LoopKind::kThread ||
+          (loop.kind == LoopKind::kGroup && buffer.scope != Scope::kLocal);
+      if (side_by_side && loop.extent > 1 && stmt.offset.Coeff(loop.var) == 0 &&
+          !LeavesOne(loop.var)) {
+        return Error(absl::StrCat("every iteration of the ",
+                                  loop.kind == LoopKind::kParallel ? "parallel"
+                                  : loop.kind == LoopKind::kThread ? "thread"
+                                                                   : "group",
+                                  " loop stores there"));
+      }
     }
     return absl::OkStatus();
+  }
+
+  // Whether the guards around this place let one iteration of a loop through.
+  bool LeavesOne(int var) const {
+    const std::optional<Range> range = GuardedRange(
+        Affine::Var(var), guards_, [&](int v) { return Extent(v); });
+    return !range || range->min == range->max;
   }
 
   // Vars in scope, offset in bounds, the buffer's own rules.
@@ -201,8 +277,10 @@ class Verifier {
     const Buffer& buffer = program_.buffers[id];
     RETURN_IF_ERROR(CheckForm(offset));
     for (const Guard& guard : guards) RETURN_IF_ERROR(CheckForm(guard.form));
+    std::vector<Guard> all = guards_;
+    all.insert(all.end(), guards.begin(), guards.end());
     const std::optional<Range> range =
-        GuardedRange(offset, guards, [&](int var) { return Extent(var); });
+        GuardedRange(offset, all, [&](int var) { return Extent(var); });
     if (range && (range->min < 0 || range->max >= buffer.elements)) {
       return Error(absl::StrCat("offset of ", buffer.name, " spans [",
                                 range->min, ", ", range->max, "] of ",
@@ -218,7 +296,12 @@ class Verifier {
         }
       }
     }
-    if (buffer.scope == Scope::kRegister || buffer.per_thread) {
+    if (buffer.scope == Scope::kLocal && !device_) {
+      return Error(absl::StrCat("local buffer ", buffer.name,
+                                " in a kernel without groups"));
+    }
+    if (buffer.scope == Scope::kRegister || buffer.scope == Scope::kLocal ||
+        buffer.per_thread) {
       const Home here{kernel_,
                       !loops_.empty() && loops_[0].kind == LoopKind::kParallel
                           ? loops_[0].var
@@ -321,8 +404,11 @@ class Verifier {
 
   const Program& program_;
   int kernel_ = -1;
+  bool device_ = false;  // kernel_ is a device kernel
   const Stmt* stmt_ = nullptr;
+  const Stmt* top_ = nullptr;         // body of the last group or thread loop
   std::vector<EnclosingLoop> loops_;  // outermost first
+  std::vector<Guard> guards_;         // of the kIfs around
   std::set<int> seen_vars_;
   std::vector<bool> written_;              // per buffer
   std::vector<std::optional<Home>> home_;  // per buffer

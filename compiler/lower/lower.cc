@@ -22,7 +22,7 @@ absl::Status VerifyAfter(const loop::Program& program, std::string_view pass) {
 absl::StatusOr<LoweredProgram> LowerProgram(loop::Program program) {
   RETURN_IF_ERROR(VerifyAfter(program, "emission"));
 
-  // No loop has extent 1 afterwards.
+  // No loop but group and thread loops has extent 1 afterwards.
   program = loop::DropUnitLoops(std::move(program));
   RETURN_IF_ERROR(VerifyAfter(program, "drop_unit_loops"));
 

@@ -18,12 +18,6 @@ using LoopExtents = std::map<int, int64_t>;
 ValuePtr RewriteValue(const ValuePtr& value,
                       const std::function<ValuePtr(ValuePtr)>& change);
 
-// `stmt` with `change` applied to every value of every store; it is told the
-// loops around the store.
-StmtPtr RewriteStores(
-    const StmtPtr& stmt,
-    const std::function<ValuePtr(const ValuePtr&, const LoopExtents&)>& change);
-
 }  // namespace regatta::loop
 
 #endif  // REGATTA_COMPILER_LOWER_REWRITE_H_

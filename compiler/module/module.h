@@ -14,6 +14,12 @@
 // the outputs, in one array. A workspace must be aligned to 64 bytes and may be
 // null when NAME_workspace_bytes is 0.
 //
+// A module of a device with memory of its own has no host code: whoever runs it
+// allocates every buffer (all are MemorySpace::kDevice), one allocation each,
+// and launches `host_sequence` in order, each kernel after the one before it.
+// What `loadable` holds is the kind of target's matter: OpenCL C source, or a
+// CUDA binary and its PTX (cuda_binary.h).
+//
 // Value type; not synchronised.
 #ifndef REGATTA_COMPILER_MODULE_MODULE_H_
 #define REGATTA_COMPILER_MODULE_MODULE_H_
@@ -53,17 +59,24 @@ struct ModuleBuffer {
   int64_t bytes = 0;
   int64_t alignment = 64;  // bytes
   MemorySpace space = MemorySpace::kHost;
-  int64_t workspace_offset = 0;  // bytes into the workspace block (kWorkspace)
-  std::string packing_kernel;    // kConstant only; "" when used as given
+  // Bytes into the workspace block, of a workspace in host memory; one in
+  // device memory is an allocation of its own.
+  int64_t workspace_offset = 0;
+  std::string packing_kernel;  // kConstant only; "" when used as given
 };
 
-// One kernel. Extents are constants today; geometry is the number of parallel
-// work items and, on GPUs, the group size.
+// One kernel. Extents are constants today.
 struct ModuleKernel {
   std::string entry;           // exported or internal symbol
   std::vector<int> arguments;  // indices into Module::buffers
-  std::vector<int64_t> grid;   // CPU: {parallel extent} or {1}
-  std::vector<int64_t> group;  // CPU: {}
+  // Launch geometry. Devices: the number of groups and the work-items of one
+  // group, per dimension, 1 to 3 of them and as many in both; dimension 0 is
+  // the one whose neighbours run together. CPU: {parallel extent} or {1}, {}.
+  std::vector<int64_t> grid;
+  std::vector<int64_t> group;
+  // Memory that each group shares, in bytes, given at launch. 0 where kernels
+  // declare it (OpenCL).
+  int64_t shared_bytes = 0;
 };
 
 struct Module {
@@ -79,7 +92,7 @@ struct Module {
   std::vector<ModuleBuffer> buffers;  // inputs, then outputs, then the rest
   std::vector<ModuleKernel> kernels;
   std::vector<int> host_sequence;  // indices into `kernels`, in call order
-  int64_t workspace_bytes = 0;
+  int64_t workspace_bytes = 0;     // of the block in host memory
   std::string loadable;
   std::string relocatable;
 

@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "compiler/module/c_identifier.h"
 #include "compiler/module/json_fields.h"
+#include "compiler/module/little_endian.h"
 #include "compiler/module/module.h"
 #include "nlohmann/json.hpp"
 
@@ -19,7 +20,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kMagic = "RGTM";
-constexpr uint32_t kFormatVersion = 1;
+constexpr uint32_t kFormatVersion = 2;
 constexpr size_t kHeaderBytes = 4 + 4 + 3 * 8;
 constexpr uint64_t kMaxDescriptionBytes = 16 << 20;
 constexpr int64_t kMaxBytes = int64_t{1} << 40;  // of one buffer
@@ -68,23 +69,6 @@ absl::StatusOr<DType> AnyDType(const JsonFields& fields, const char* field) {
   return fields.Error(field, "is no element type");
 }
 
-template <typename T>
-void AppendLittleEndian(std::string& out, T value) {
-  for (size_t i = 0; i < sizeof(T); ++i) {
-    out += static_cast<char>(value >> (8 * i));
-  }
-}
-
-template <typename T>
-T LittleEndian(std::string_view bytes, size_t offset) {
-  T value = 0;
-  for (size_t i = 0; i < sizeof(T); ++i) {
-    value |= static_cast<T>(static_cast<unsigned char>(bytes[offset + i]))
-             << (8 * i);
-  }
-  return value;
-}
-
 json Describe(const ModuleBuffer& buffer) {
   return {{"name", buffer.name},
           {"role", WordFor(kRoles, buffer.role)},
@@ -101,7 +85,8 @@ json Describe(const ModuleKernel& kernel) {
   return {{"entry", kernel.entry},
           {"arguments", kernel.arguments},
           {"grid", kernel.grid},
-          {"group", kernel.group}};
+          {"group", kernel.group},
+          {"shared_bytes", kernel.shared_bytes}};
 }
 
 json Describe(const Module& module) {
@@ -155,6 +140,7 @@ absl::StatusOr<ModuleBuffer> ReadBuffer(const JsonFields& fields,
     return fields.Error("alignment", "must be a power of two");
   }
   if (buffer.role == BufferRole::kWorkspace) {
+    if (buffer.space == MemorySpace::kDevice) return buffer;
     if (buffer.workspace_offset > workspace_bytes ||
         buffer.bytes > workspace_bytes - buffer.workspace_offset) {
       return fields.Error("bytes", "leaves the workspace");
@@ -179,6 +165,8 @@ absl::StatusOr<ModuleKernel> ReadKernel(const JsonFields& fields,
   kernel.arguments = Narrowed<int>(arguments);
   ASSIGN_OR_RETURN(kernel.grid, fields.Ints("grid", 1, kMaxBytes));
   ASSIGN_OR_RETURN(kernel.group, fields.Ints("group", 1, kMaxBytes));
+  ASSIGN_OR_RETURN(kernel.shared_bytes,
+                   fields.Int("shared_bytes", 0, kMaxBytes));
   return kernel;
 }
 

@@ -16,6 +16,27 @@ namespace {
 constexpr size_t kMaxTargetBytes = 4096;
 constexpr int kMaxVectorBits = 65536;
 constexpr int kMaxVectorRegisters = 1024;
+constexpr int kMaxGroup = 1 << 16;
+constexpr int64_t kMaxLocalBytes = int64_t{1} << 32;
+constexpr int kMaxSubgroup = 1024;
+constexpr int kMaxRegisters = 1 << 16;
+
+// The fields that are whole numbers, in the order of the struct and the text.
+struct CountField {
+  const char* name;
+  int64_t max;
+  int Target::*narrow;  // one of the two
+  int64_t Target::*wide;
+};
+constexpr CountField kCountFields[] = {
+    {"vector_bits", kMaxVectorBits, &Target::vector_bits, nullptr},
+    {"vector_registers", kMaxVectorRegisters, &Target::vector_registers,
+     nullptr},
+    {"max_group", kMaxGroup, &Target::max_group, nullptr},
+    {"local_bytes", kMaxLocalBytes, nullptr, &Target::local_bytes},
+    {"subgroup", kMaxSubgroup, &Target::subgroup, nullptr},
+    {"max_registers", kMaxRegisters, &Target::max_registers, nullptr},
+};
 
 bool IsWord(std::string_view text, std::string_view extra) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
@@ -30,9 +51,9 @@ absl::Status Bad(std::string_view field, std::string_view value,
                    "'; it must be ", std::string(wanted)));
 }
 
-absl::StatusOr<int> ParseCount(const std::string& field,
-                               const std::string& value, int max) {
-  int number = 0;
+absl::StatusOr<int64_t> ParseCount(const std::string& field,
+                                   const std::string& value, int64_t max) {
+  int64_t number = 0;
   if (!absl::SimpleAtoi(value, &number) || number < 0 || number > max) {
     return Bad(field, value, absl::StrCat("a whole number from 0 to ", max));
   }
@@ -71,23 +92,25 @@ absl::Status SetField(const std::string& field, const std::string& value,
     ASSIGN_OR_RETURN(target.features, ParseFeatures(value));
     return absl::OkStatus();
   }
-  if (field == "vector_bits") {
-    ASSIGN_OR_RETURN(target.vector_bits,
-                     ParseCount(field, value, kMaxVectorBits));
+  for (const CountField& count : kCountFields) {
+    if (field != count.name) continue;
+    ASSIGN_OR_RETURN(const int64_t number, ParseCount(field, value, count.max));
+    if (count.narrow != nullptr) {
+      target.*count.narrow = static_cast<int>(number);
+    } else {
+      target.*count.wide = number;
+    }
     if (target.vector_bits % 8 != 0) {
       return Bad(field, value, "a multiple of 8");
     }
     return absl::OkStatus();
   }
-  if (field == "vector_registers") {
-    ASSIGN_OR_RETURN(target.vector_registers,
-                     ParseCount(field, value, kMaxVectorRegisters));
-    return absl::OkStatus();
+  std::string known = "triple, mcpu, features";
+  for (const CountField& count : kCountFields) {
+    absl::StrAppend(&known, ", ", count.name);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("target: unknown field '", field,
-                   "'; known are triple, mcpu, features, vector_bits, "
-                   "vector_registers"));
+      absl::StrCat("target: unknown field '", field, "'; known are ", known));
 }
 
 }  // namespace
@@ -99,11 +122,19 @@ std::string Target::ToString() const {
   if (!features.empty()) {
     absl::StrAppend(&text, ",features=", absl::StrJoin(features, ""));
   }
-  if (vector_bits != 0) absl::StrAppend(&text, ",vector_bits=", vector_bits);
-  if (vector_registers != 0) {
-    absl::StrAppend(&text, ",vector_registers=", vector_registers);
+  for (const CountField& count : kCountFields) {
+    const int64_t number =
+        count.narrow != nullptr ? this->*count.narrow : this->*count.wide;
+    if (number != 0) absl::StrAppend(&text, ",", count.name, "=", number);
   }
   return text;
+}
+
+bool Target::Has(std::string_view name) const {
+  return std::any_of(features.begin(), features.end(),
+                     [&](const std::string& feature) {
+                       return feature[0] == '+' && feature.substr(1) == name;
+                     });
 }
 
 int Target::Lanes(int64_t bytes) const {

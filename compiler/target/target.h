@@ -4,9 +4,14 @@
 // Text form, round-tripping: comma-separated, kind first, then fields in the
 // order of the struct, those at their default left out:
 //   cpu,triple=x86_64-linux-gnu,mcpu=znver4,vector_bits=512,vector_registers=32
-// A person may leave out the vector fields: CompleteTarget (a code generator's)
-// fills them in from the processor's name. Probed numbers are hints, never part
-// of the text (see MachineHints).
+//   opencl,features=+cl_khr_fp16+images,vector_bits=128,max_group=256,
+//     local_bytes=32768                                          (on one line)
+//   cuda,mcpu=sm_80
+// Which fields mean something, and what they default to, is the code
+// generator's matter: CompleteTarget checks them and fills in what a person may
+// leave out (a CPU's vector fields from the processor's name, a GPU's limits
+// from its architecture). Probed numbers are hints, never part of the text (see
+// MachineHints).
 #ifndef REGATTA_COMPILER_TARGET_TARGET_H_
 #define REGATTA_COMPILER_TARGET_TARGET_H_
 
@@ -22,12 +27,19 @@ namespace regatta {
 struct Target {
   std::string kind = "cpu";           // name of the code generator family
   std::string triple;                 // "x86_64-linux-gnu"
-  std::string mcpu;                   // processor as LLVM names it: "znver4"
+  std::string mcpu;                   // processor: "znver4", "sm_80"
   std::vector<std::string> features;  // beyond mcpu's: "+avx512f", sorted
   int vector_bits = 0;                // widest vector worth using; 0: not said
   int vector_registers = 0;           // architectural vector registers
+  // Limits of boards that run groups of work-items; 0: not said.
+  int max_group = 0;        // work-items in one group
+  int64_t local_bytes = 0;  // memory that a group shares
+  int subgroup = 0;         // work-items that run in lock-step
+  int max_registers = 0;    // 32-bit registers of one work-item
 
   std::string ToString() const;
+  // Whether `features` says "+name".
+  bool Has(std::string_view name) const;
   // Elements of `bytes` bytes in one vector, at least 1.
   int Lanes(int64_t bytes) const;
   friend bool operator==(const Target&, const Target&) = default;

@@ -9,8 +9,12 @@ regatta_test(compiler_codegen_test
   codegen_parallel_test.cc
   codegen_schedule_test.cc
   codegen_support.cc
+  device_loops_test.cc
+  device_programs.cc
   loop_ir_test.cc
   module_support.cc
+  ../support/loop_interpreter.cc
+  ../support/race_detector.cc
   LIBS regatta_compiler regatta_codegen TIMEOUT 300)
 set_source_files_properties(codegen_c_program_test.cc codegen_module_test.cc
   PROPERTIES

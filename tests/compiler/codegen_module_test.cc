@@ -393,6 +393,9 @@ TEST(Targets, UnknownOnesAreRefusedWithNearNames) {
       {"feature's sign",
        TargetOf("x86_64-linux-gnu", "znver4", {"avx2"}),
        {"'avx2' is not +name or -name"}},
+      {"limits of groups",
+       {.triple = "x86_64-linux-gnu", .mcpu = "znver4", .max_group = 256},
+       {"max_group", "a processor has none"}},
   };
   for (const BadTarget& b : bad) {
     const auto result = FindCodeGenerator("cpu")->Complete(b.target);

@@ -2,6 +2,7 @@
 regatta_test(compiler_front_test
   affine_test.cc
   c_interface_test.cc
+  cuda_binary_test.cc
   expression_error_test.cc
   expression_round_trip_test.cc
   half_test.cc

@@ -46,6 +46,7 @@ void ExpectSame(const Module& a, const Module& b) {
     EXPECT_EQ(a.kernels[i].arguments, b.kernels[i].arguments);
     EXPECT_EQ(a.kernels[i].grid, b.kernels[i].grid);
     EXPECT_EQ(a.kernels[i].group, b.kernels[i].group);
+    EXPECT_EQ(a.kernels[i].shared_bytes, b.kernels[i].shared_bytes);
   }
 }
 
@@ -76,6 +77,22 @@ TEST(ModuleTest, BytesComeBackAsAnEqualModule) {
   ASSERT_STATUS_OK(again);
   ExpectSame(module, *again);
   EXPECT_EQ(SerializeModule(*again), SerializeModule(module));
+}
+
+TEST(ModuleTest, AModuleOfADeviceComesBackEqual) {
+  Module module = SampleModule();
+  for (ModuleBuffer& buffer : module.buffers) {
+    buffer.space = MemorySpace::kDevice;
+  }
+  // An allocation of its own: no place in a block.
+  module.workspace_bytes = 0;
+  module.buffers[3].workspace_offset = 0;
+  module.kernels[0].grid = {16, 4, 2};
+  module.kernels[0].group = {32, 8, 1};
+  module.kernels[0].shared_bytes = 49152;
+  const auto again = DeserializeModule(SerializeModule(module));
+  ASSERT_STATUS_OK(again);
+  ExpectSame(module, *again);
 }
 
 TEST(ModuleTest, EveryTruncationIsRefused) {
@@ -111,9 +128,9 @@ TEST(ModuleTest, WrongHeadersAreNamed) {
       "no module");
   ExpectRefused("RGTM", "at byte 4: the header is cut off");
   bytes[4] = 9;
-  ExpectRefused(bytes, "version 9; this program reads version 1");
+  ExpectRefused(bytes, "version 9; this program reads version 2");
   // Sizes whose sum would wrap around.
-  bytes[4] = 1;
+  bytes[4] = 2;
   for (int i = 16; i < 32; ++i) bytes[i] = '\xff';
   ExpectRefused(bytes, "cut off");
 }
@@ -144,6 +161,7 @@ TEST(ModuleTest, WrongFieldsAreNamed) {
       {"\"arguments\":[0,1,2,3]", "\"arguments\":[0,1,2,4]",
        "kernels[0].arguments"},
       {"\"host_sequence\":[0]", "\"host_sequence\":[1]", "'host_sequence'"},
+      {"\"shared_bytes\":0", "\"shared_bytes\":-1", "kernels[0].shared_bytes"},
       {"\"kernels\":[{", "\"kernels\":[7,{", "kernels[0]"},
       {"{\"buffers\"", "[\"buffers\"", "is no JSON"},
   };

@@ -81,7 +81,12 @@ testing::AssertionResult Oracle::Agrees(const loop::Program& program,
     return testing::AssertionFailure()
            << workload_.text << " " << name << ": " << status.ToString();
   }
-  const std::vector<TensorValues> outputs = RunLoops(program, inputs_);
+  const LoopRun run = RunLoops(program, inputs_);
+  if (!run.race.empty()) {
+    return testing::AssertionFailure()
+           << workload_.text << " " << name << ": " << run.race;
+  }
+  const std::vector<TensorValues>& outputs = run.outputs;
   const std::vector<int> ids = workload_.TensorsWithRole(TensorRole::kOutput);
   for (size_t i = 0; i < ids.size(); ++i) {
     const DType type = workload_.tensors[ids[i]].dtype;

@@ -16,7 +16,11 @@ TEST(TargetTest, TextComesBackAsItWasGiven) {
        {"cpu", "cpu,triple=x86_64-linux-gnu,mcpu=znver4",
         "cpu,triple=x86_64-linux-gnu,mcpu=znver4,vector_bits=512,"
         "vector_registers=32",
-        "cpu,triple=aarch64-linux-gnu,mcpu=cortex-a72,features=+neon-sve"}) {
+        "cpu,triple=aarch64-linux-gnu,mcpu=cortex-a72,features=+neon-sve",
+        "opencl,features=+cl_khr_fp16+images,vector_bits=128,max_group=256,"
+        "local_bytes=32768,subgroup=16",
+        "cuda,mcpu=sm_80,vector_bits=128,max_group=1024,local_bytes=166912,"
+        "subgroup=32,max_registers=255"}) {
     const auto target = ParseTarget(text);
     ASSERT_STATUS_OK(target);
     EXPECT_EQ(target->ToString(), text);
@@ -31,6 +35,14 @@ TEST(TargetTest, FieldsMayComeInAnyOrderAndFeaturesAreSorted) {
   ASSERT_STATUS_OK(b);
   EXPECT_EQ(*a, *b);
   EXPECT_EQ(a->features, (std::vector<std::string>{"+a", "+b"}));
+}
+
+TEST(TargetTest, FeaturesAreAskedForByName) {
+  const auto target = ParseTarget("opencl,features=+cl_khr_fp16-images");
+  ASSERT_STATUS_OK(target);
+  EXPECT_TRUE(target->Has("cl_khr_fp16"));
+  EXPECT_FALSE(target->Has("images"));
+  EXPECT_FALSE(target->Has("cl_khr_fp64"));
 }
 
 TEST(TargetTest, LanesAreAtLeastOne) {
@@ -50,6 +62,9 @@ TEST(TargetTest, WrongTextIsRefusedByField) {
       {"cpu,vector_bits=12", "multiple of 8"},
       {"cpu,vector_bits=99999999999999", "vector_bits"},
       {"cpu,vector_registers=x", "vector_registers"},
+      {"opencl,max_group=-1", "max_group"},
+      {"opencl,local_bytes=32k", "local_bytes"},
+      {"cuda,subgroup=4096", "subgroup"},
       {"cpu,speed=9", "unknown field 'speed'"},
       {"cpu,mcpu=a,mcpu=b", "given twice"},
       {"cpu,features=avx", "features"},

@@ -2,15 +2,27 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "compiler/interp/scalar.h"
 #include "compiler/module/half.h"
+#include "tests/support/race_detector.h"
 
 namespace regatta {
 namespace {
 
 constexpr double kPoison = std::numeric_limits<double>::quiet_NaN();
+
+bool HasBarrier(const loop::Stmt& stmt) {
+  return stmt.kind == loop::Stmt::Kind::kBarrier ||
+         std::any_of(
+             stmt.body.begin(), stmt.body.end(),
+             [](const loop::StmtPtr& child) { return HasBarrier(*child); });
+}
 
 class Machine {
  public:
@@ -24,30 +36,129 @@ class Machine {
       } else {
         memory_.emplace_back(buffer.elements, kPoison);
       }
+      races_.emplace_back(
+          buffer.scope == loop::Scope::kRegister ? 0 : buffer.elements);
     }
   }
 
   void Run() {
-    for (const loop::Kernel& kernel : program_.kernels) Execute(*kernel.body);
-  }
-
-  std::vector<TensorValues> Outputs() && {
-    std::vector<TensorValues> outputs;
-    for (size_t i = 0; i < memory_.size(); ++i) {
-      if (program_.buffers[i].scope == loop::Scope::kOutput) {
-        outputs.push_back(std::move(memory_[i]));
+    for (const loop::Kernel& kernel : program_.kernels) {
+      kernel_ = &kernel;
+      moment_.kernel = moment_.group = moment_.now = moment_.now + 1;
+      device_ = loop::IsDeviceKernel(kernel);
+      if (device_) {
+        RunGroups(*kernel.body);
+      } else {
+        Execute(*kernel.body);
       }
     }
-    return outputs;
+  }
+
+  LoopRun Result() && {
+    LoopRun run;
+    for (size_t i = 0; i < memory_.size(); ++i) {
+      if (program_.buffers[i].scope == loop::Scope::kOutput) {
+        run.outputs.push_back(std::move(memory_[i]));
+      }
+    }
+    run.race = std::move(race_);
+    return run;
   }
 
  private:
+  // What a thread has to itself.
+  struct Thread {
+    std::vector<std::pair<int, int64_t>> place;  // its thread loops' variables
+    std::vector<TensorValues> registers;         // per buffer; others empty
+  };
+
+  void RunGroups(const loop::Stmt& stmt) {
+    if (stmt.kind == loop::Stmt::Kind::kFor &&
+        stmt.loop == loop::LoopKind::kGroup) {
+      for (int64_t i = 0; i < stmt.extent; ++i) {
+        vars_[stmt.var] = i;
+        RunGroups(*stmt.body[0]);
+      }
+      return;
+    }
+    Poison(loop::Scope::kLocal);
+    threads_.clear();
+    Thread first;
+    for (const loop::Buffer& buffer : program_.buffers) {
+      first.registers.emplace_back(
+          buffer.scope == loop::Scope::kRegister ? buffer.elements : 0,
+          kPoison);
+    }
+    const loop::Stmt& body = MakeThreads(stmt, std::move(first));
+    moment_.group = ++moment_.now;
+    ExecuteAll(body);
+  }
+
+  // One thread for every iteration of the thread loops; returns what each runs.
+  const loop::Stmt& MakeThreads(const loop::Stmt& stmt, Thread thread) {
+    if (stmt.kind != loop::Stmt::Kind::kFor ||
+        stmt.loop != loop::LoopKind::kThread) {
+      threads_.push_back(std::move(thread));
+      return stmt;
+    }
+    const loop::Stmt* body = nullptr;
+    for (int64_t i = 0; i < stmt.extent; ++i) {
+      Thread next = thread;
+      next.place.emplace_back(stmt.var, i);
+      body = &MakeThreads(*stmt.body[0], std::move(next));
+    }
+    return *body;
+  }
+
+  void Enter(size_t thread) {
+    moment_.thread = static_cast<int>(thread);
+    for (const auto& [var, i] : threads_[thread].place) vars_[var] = i;
+  }
+
+  // All threads of a group. What holds a barrier is the same for all of them.
+  void ExecuteAll(const loop::Stmt& stmt) {
+    if (!HasBarrier(stmt)) {
+      for (size_t t = 0; t < threads_.size(); ++t) {
+        Enter(t);
+        Execute(stmt);
+      }
+      return;
+    }
+    switch (stmt.kind) {
+      case loop::Stmt::Kind::kBlock:
+        for (const loop::StmtPtr& child : stmt.body) ExecuteAll(*child);
+        return;
+      case loop::Stmt::Kind::kFor:
+        for (int64_t i = 0; i < stmt.extent; ++i) {
+          vars_[stmt.var] = i;
+          ExecuteAll(*stmt.body[0]);
+        }
+        return;
+      case loop::Stmt::Kind::kIf:
+        if (Holds(stmt.guards)) ExecuteAll(*stmt.body[0]);
+        return;
+      case loop::Stmt::Kind::kBarrier:
+        ++moment_.now;
+        return;
+      case loop::Stmt::Kind::kStore:
+        return;
+    }
+  }
+
   int64_t At(const Affine& form) const {
     int64_t value = form.constant();
     for (const Affine::Term& term : form.terms()) {
       value += term.coeff * vars_[term.var];
     }
     return value;
+  }
+
+  bool Holds(const std::vector<loop::Guard>& guards) const {
+    return std::all_of(guards.begin(), guards.end(),
+                       [&](const loop::Guard& guard) {
+                         const int64_t form = At(guard.form);
+                         return form >= 0 && form < guard.bound;
+                       });
   }
 
   void Execute(const loop::Stmt& stmt) {
@@ -65,6 +176,18 @@ class Machine {
       case loop::Stmt::Kind::kStore:
         Store(stmt);
         return;
+      case loop::Stmt::Kind::kIf:
+        if (Holds(stmt.guards)) Execute(*stmt.body[0]);
+        return;
+      case loop::Stmt::Kind::kBarrier:
+        CHECK(false) << "a barrier for one thread";
+    }
+  }
+
+  void Poison(loop::Scope scope) {
+    for (size_t i = 0; i < memory_.size(); ++i) {
+      if (program_.buffers[i].scope != scope) continue;
+      std::fill(memory_[i].begin(), memory_[i].end(), kPoison);
     }
   }
 
@@ -76,18 +199,38 @@ class Machine {
   }
 
   double& Element(int buffer, int64_t offset) {
-    CHECK(offset >= 0 && offset < program_.buffers[buffer].elements)
-        << "element " << offset << " of " << program_.buffers[buffer].name;
+    const loop::Buffer& described = program_.buffers[buffer];
+    CHECK(offset >= 0 && offset < described.elements)
+        << "element " << offset << " of " << described.name;
+    if (device_ && described.scope == loop::Scope::kRegister) {
+      return threads_[moment_.thread].registers[buffer][offset];
+    }
     return memory_[buffer][offset];
+  }
+
+  void NoteRace(int buffer, int64_t offset, bool stores) {
+    const loop::Buffer& described = program_.buffers[buffer];
+    if (!device_ || described.scope == loop::Scope::kRegister) return;
+    // Each group has its own: what another did there is no matter.
+    RaceDetector::Moment moment = moment_;
+    if (described.scope == loop::Scope::kLocal) moment.kernel = moment.group;
+    const std::string other = stores ? races_[buffer].Store(offset, moment)
+                                     : races_[buffer].Load(offset, moment);
+    if (other.empty() || !race_.empty()) return;
+    race_ = absl::StrCat("kernel ", kernel_->name, ": a ",
+                         stores ? "store to " : "load of ", described.name, "[",
+                         offset, "] and ", other);
   }
 
   void Store(const loop::Stmt& stmt) {
     const DType type = program_.buffers[stmt.buffer].dtype;
     double value = Evaluate(*stmt.value);
-    double& element = Element(stmt.buffer, At(stmt.offset));
+    const int64_t offset = At(stmt.offset);
+    double& element = Element(stmt.buffer, offset);
     if (stmt.accumulate != Reduction::kNone) {
       value = ReduceStep(stmt.accumulate, element, value, type);
     }
+    NoteRace(stmt.buffer, offset, /*stores=*/true);
     element = RoundToDType(value, type);
   }
 
@@ -99,10 +242,8 @@ class Machine {
       case loop::Value::Kind::kIndex:
         return static_cast<double>(At(value.offset));
       case loop::Value::Kind::kLoad:
-        for (const loop::Guard& guard : value.guards) {
-          const int64_t form = At(guard.form);
-          if (form < 0 || form >= guard.bound) return value.constant;
-        }
+        if (!Holds(value.guards)) return value.constant;
+        NoteRace(value.buffer, At(value.offset), /*stores=*/false);
         return Element(value.buffer, At(value.offset));
       case loop::Value::Kind::kUnary:
         return ApplyUnary(value.unary, operand(0), value.dtype);
@@ -120,15 +261,22 @@ class Machine {
   const loop::Program& program_;
   std::vector<int64_t> vars_;
   std::vector<TensorValues> memory_;
+  // Device kernels only, from here on.
+  std::vector<RaceDetector> races_;  // per buffer
+  std::string race_;
+  const loop::Kernel* kernel_ = nullptr;
+  bool device_ = false;
+  RaceDetector::Moment moment_;
+  std::vector<Thread> threads_;  // of the running group
 };
 
 }  // namespace
 
-std::vector<TensorValues> RunLoops(const loop::Program& program,
-                                   absl::Span<const TensorValues> inputs) {
+LoopRun RunLoops(const loop::Program& program,
+                 absl::Span<const TensorValues> inputs) {
   Machine machine(program, inputs);
   machine.Run();
-  return std::move(machine).Outputs();
+  return std::move(machine).Result();
 }
 
 }  // namespace regatta

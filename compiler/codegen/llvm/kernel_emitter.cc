@@ -15,23 +15,13 @@ namespace regatta::cpu {
 namespace {
 
 void CollectStored(const loop::Stmt& stmt, std::set<int>& stored) {
-  if (stmt.kind == loop::Stmt::Kind::kStore) stored.insert(stmt.buffer);
-  for (const loop::StmtPtr& child : stmt.body) CollectStored(*child, stored);
-}
-
-void CollectRead(const loop::Value& value, std::set<int>& touched) {
-  if (value.kind == loop::Value::Kind::kLoad) touched.insert(value.buffer);
-  for (const loop::ValuePtr& operand : value.operands) {
-    CollectRead(*operand, touched);
-  }
+  loop::VisitBuffers(stmt, [&](int buffer, bool stores) {
+    if (stores) stored.insert(buffer);
+  });
 }
 
 void CollectTouched(const loop::Stmt& stmt, std::set<int>& touched) {
-  if (stmt.kind == loop::Stmt::Kind::kStore) {
-    touched.insert(stmt.buffer);
-    CollectRead(*stmt.value, touched);
-  }
-  for (const loop::StmtPtr& child : stmt.body) CollectTouched(*child, touched);
+  loop::VisitBuffers(stmt, [&](int buffer, bool) { touched.insert(buffer); });
 }
 
 // Bytes of the widest and the narrowest element that a vector loop handles.
@@ -195,6 +185,9 @@ void KernelEmitter::EmitStmt(const loop::Stmt& stmt) {
     case loop::Stmt::Kind::kStore:
       EmitStore(stmt);
       return;
+    case loop::Stmt::Kind::kIf:
+    case loop::Stmt::Kind::kBarrier:
+      CHECK(false) << "a statement of device kernels";
   }
 }
 
@@ -216,6 +209,9 @@ void KernelEmitter::EmitFor(const loop::Stmt& stmt) {
         EmitSerial(stmt);
       }
       break;
+    case loop::LoopKind::kGroup:
+    case loop::LoopKind::kThread:
+      CHECK(false) << "a loop of device kernels";
   }
   vars_.erase(stmt.var);
 }

@@ -30,7 +30,14 @@ struct Emitted {
   llvm::TargetMachine* machine = nullptr;
 };
 
-absl::Status CheckRegisters(const loop::Program& program) {
+absl::Status CheckProgram(const loop::Program& program) {
+  for (const loop::Kernel& kernel : program.kernels) {
+    if (loop::IsDeviceKernel(kernel)) {
+      return absl::InternalError(
+          absl::StrCat("kernel ", kernel.name,
+                       " is one of a device with groups of threads"));
+    }
+  }
   for (const loop::Buffer& buffer : program.buffers) {
     const int64_t bytes = buffer.elements * DTypeBytes(buffer.dtype);
     if (buffer.scope == loop::Scope::kRegister && bytes > kMaxRegisterBytes) {
@@ -45,7 +52,7 @@ absl::Status CheckRegisters(const loop::Program& program) {
 absl::StatusOr<Emitted> EmitModule(const LoweredProgram& lowered,
                                    const Target& target, std::string_view name,
                                    bool with_runtime = true) {
-  RETURN_IF_ERROR(CheckRegisters(lowered.program));
+  RETURN_IF_ERROR(CheckProgram(lowered.program));
   Emitted emitted;
   ASSIGN_OR_RETURN(emitted.machine, cpu::MachineFor(target));
   emitted.context = std::make_unique<llvm::LLVMContext>();

@@ -258,6 +258,12 @@ absl::StatusOr<Target> CompleteCpuTarget(Target target) {
         NearNames(target.mcpu, plain->getAllProcessorDescriptions())));
   }
   RETURN_IF_ERROR(CheckFeatures(*plain, target));
+  if (target.max_group != 0 || target.local_bytes != 0 ||
+      target.subgroup != 0 || target.max_registers != 0) {
+    return absl::InvalidArgumentError(
+        "target: max_group, local_bytes, subgroup and max_registers are limits "
+        "of boards that run groups of work-items; a processor has none");
+  }
   const auto info = SubtargetInfo(*llvm_target, target, target.mcpu);
   const VectorUnit unit = Vectors(*info);
   if (target.vector_bits == 0) target.vector_bits = unit.bits;

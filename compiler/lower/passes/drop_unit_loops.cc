@@ -31,7 +31,10 @@ ValuePtr DropInNode(ValuePtr node, const std::set<int>& zero) {
 // `zero`: the unit loops around `stmt`. Sharing is given up: programs are small
 // before they are expanded.
 StmtPtr DropIn(const StmtPtr& stmt, std::set<int>& zero) {
-  if (stmt->kind == Stmt::Kind::kFor && stmt->extent == 1) {
+  const bool unit = stmt->kind == Stmt::Kind::kFor && stmt->extent == 1 &&
+                    stmt->loop != LoopKind::kGroup &&
+                    stmt->loop != LoopKind::kThread;
+  if (unit) {
     zero.insert(stmt->var);
     StmtPtr body = DropIn(stmt->body[0], zero);
     zero.erase(stmt->var);
@@ -44,6 +47,7 @@ StmtPtr DropIn(const StmtPtr& stmt, std::set<int>& zero) {
       return DropInNode(std::move(node), zero);
     });
   }
+  for (Guard& guard : copy->guards) guard.form = Drop(guard.form, zero);
   for (StmtPtr& child : copy->body) child = DropIn(child, zero);
   return copy;
 }

@@ -1,5 +1,6 @@
-// Drops the guards that always hold; a load whose guards never hold together
-// becomes its constant.
+// Drops the guards that always hold, also because of the guards around them; a
+// load whose guards never hold together becomes its constant, and a statement
+// whose guards never do goes.
 #ifndef REGATTA_COMPILER_LOWER_PASSES_FOLD_GUARDS_H_
 #define REGATTA_COMPILER_LOWER_PASSES_FOLD_GUARDS_H_
 

@@ -19,26 +19,6 @@ void Touch(std::vector<Life>& lives, int buffer, int kernel) {
   life.last = kernel;
 }
 
-void TouchValue(std::vector<Life>& lives, const loop::Value& value,
-                int kernel) {
-  if (value.kind == loop::Value::Kind::kLoad) {
-    Touch(lives, value.buffer, kernel);
-  }
-  for (const loop::ValuePtr& operand : value.operands) {
-    TouchValue(lives, *operand, kernel);
-  }
-}
-
-void TouchStmt(std::vector<Life>& lives, const loop::Stmt& stmt, int kernel) {
-  if (stmt.kind == loop::Stmt::Kind::kStore) {
-    Touch(lives, stmt.buffer, kernel);
-    TouchValue(lives, *stmt.value, kernel);
-  }
-  for (const loop::StmtPtr& child : stmt.body) {
-    TouchStmt(lives, *child, kernel);
-  }
-}
-
 int64_t RoundUp(int64_t bytes) {
   return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment *
          kWorkspaceAlignment;
@@ -79,7 +59,9 @@ void PlanWorkspace(LoweredProgram& lowered) {
 
   std::vector<Life> lives(count);
   for (size_t k = 0; k < program.kernels.size(); ++k) {
-    TouchStmt(lives, *program.kernels[k].body, static_cast<int>(k));
+    loop::VisitBuffers(*program.kernels[k].body, [&](int buffer, bool) {
+      Touch(lives, buffer, static_cast<int>(k));
+    });
   }
   std::vector<int> order;
   for (size_t i = 0; i < count; ++i) {
