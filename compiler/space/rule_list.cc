@@ -1,5 +1,8 @@
 #include "compiler/space/rule.h"
 #include "compiler/space/rules/contraction.h"
+#include "compiler/space/rules/device/group_reduce.h"
+#include "compiler/space/rules/device/threads.h"
+#include "compiler/space/rules/device/tiles.h"
 #include "compiler/space/rules/fold.h"
 #include "compiler/space/rules/loops.h"
 #include "compiler/space/rules/rows.h"
@@ -13,7 +16,15 @@ absl::Span<const SpaceRule* const> SpaceRules(std::string_view target_kind) {
       &WindowsRule(), &ContractionRule(), &RowsRule(),
       &FoldRule(),    &TransposeRule(),   &LoopsRule(),
   };
-  if (target_kind == "cpu") return kCpu;
+  static const SpaceRule* const kDevice[] = {
+      &TilesRule(), &GroupReduceRule(), &ThreadsRule()};
+  static const struct {
+    std::string_view kind;
+    absl::Span<const SpaceRule* const> rules;
+  } kKinds[] = {{"cpu", kCpu}, {"opencl", kDevice}, {"cuda", kDevice}};
+  for (const auto& of : kKinds) {
+    if (of.kind == target_kind) return of.rules;
+  }
   return {};
 }
 

@@ -80,7 +80,7 @@ absl::StatusOr<Space> Space::Create(SpaceContext context) {
   if (rules.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("no schedules for targets of kind '",
-                     rules_see.target.kind, "'; known: cpu"));
+                     rules_see.target.kind, "'; known: cpu, cuda, opencl"));
   }
   const int stages = static_cast<int>(rules_see.workload.stages.size());
   // Covers of the stages from `next` on by the parts that rules offer, the

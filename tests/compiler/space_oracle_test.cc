@@ -241,6 +241,23 @@ TEST(SpaceOracleTest, AnyExpressionAgreesWithTheInterpreter) {
   }
 }
 
+// Groups and threads, on shapes that no tile divides.
+TEST(SpaceOracleTest, DeviceSchedulesAgreeWithTheInterpreter) {
+  for (const char* target : {kMali, kPocl}) {
+    for (const char* workload : kExpressions) {
+      CheckSchedules(workload, target, Scaled(6));
+    }
+    for (const char* workload :
+         {"matmul(m=13,n=37,k=29)", "matmul(m=40,n=48,k=70)",
+          "matmul(m=1,n=70,k=9)", "matmul(m=40,n=1,k=21)",
+          "dense(m=9,n=20,k=30,activation=gelu)", "softmax(rows=5,cols=67)",
+          "conv2d(n=2,h=7,w=9,ci=3,co=20,kh=3,kw=3,stride=2,pad=1)",
+          "conv2d(n=1,h=9,w=10,ci=5,co=8,kh=3,kw=3,pad=1,layout=NCHW)"}) {
+      CheckSchedules(workload, target, Scaled(20));
+    }
+  }
+}
+
 TEST(SpaceOracleTest, ParallelSchedulesAgreeWithTheInterpreter) {
   for (const char* workload : kExpressions) {
     CheckSchedules(workload, kAvx2, Scaled(10), /*threads=*/2);
@@ -259,6 +276,7 @@ TEST(SpaceOracleTest, OperatorSamplesAgreeWithTheInterpreter) {
     for (const std::string& sample : op.samples) {
       if (WorkloadOf(sample).Flops() > 1e6) continue;  // slow to interpret
       CheckSchedules(sample, kAvx512, Scaled(6));
+      CheckSchedules(sample, kMali, Scaled(3));
     }
   }
 }

@@ -23,6 +23,11 @@ inline constexpr const char* kAvx2 =
 inline constexpr const char* kNeon =
     "cpu,triple=aarch64-linux-gnu,mcpu=cortex-a72,vector_bits=128,"
     "vector_registers=32";
+// A device with many small work-items, and one that is a processor.
+inline constexpr const char* kMali =
+    "opencl,vector_bits=128,max_group=256,local_bytes=32768";
+inline constexpr const char* kPocl =
+    "opencl,vector_bits=512,max_group=4096,local_bytes=524288";
 
 // Aborts when either text is wrong: tests give right ones.
 Workload WorkloadOf(const std::string& text);
