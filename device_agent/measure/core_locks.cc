@@ -109,13 +109,6 @@ std::string DefaultLockFolder() {
   return for_all ? kSystemFolder : "/tmp";
 }
 
-CoreLocks::Held::~Held() {
-  // Explicitly: the spawner may hold a copy a moment longer.
-  for (const UniqueFd& file : files_) {
-    if (file.valid()) flock(file.get(), LOCK_UN);
-  }
-}
-
 std::vector<int> CoreLocks::Held::fds() const {
   std::vector<int> fds;
   for (const UniqueFd& file : files_) fds.push_back(file.get());

@@ -34,12 +34,12 @@ class CoreLocks {
  public:
   enum class Use { kBuild, kTiming };
 
-  // Held until destroyed.
+  // Held until destroyed, and by who was given copies of fds() for as long as
+  // it keeps them: unlocking would free the cores below a worker that outlived
+  // its killing.
   class Held {
    public:
     explicit Held(std::vector<UniqueFd> files) : files_(std::move(files)) {}
-    Held(Held&&) = default;
-    ~Held();
     // For a process that shall keep them too, such as a run worker's spawner.
     std::vector<int> fds() const;
 

@@ -20,6 +20,8 @@ namespace {
 
 constexpr int kKillAgainMs = 5;
 constexpr int kWatchMs = 20;
+// Between two looks at what outlived its killing.
+constexpr int kLookAgainMs = 100;
 // The agent is trusted and sends whole frames; this bounds a torn one.
 constexpr int kFrameMs = 1000;
 
@@ -131,6 +133,9 @@ void Spawner::ReapEnded() {
     rusage usage = {};
     wait4(ended.si_pid, &status, 0, &usage);
     if (it != workers_.end()) it->second.worker->ProgramReaped(status, usage);
+    for (const auto& worker : outliving_) {
+      if (worker->pid() == ended.si_pid) worker->ProgramReaped(status, usage);
+    }
   }
 }
 
@@ -154,13 +159,16 @@ void Spawner::Advance() {
   const bool any_killing = std::any_of(
       workers_.begin(), workers_.end(),
       [](const auto& entry) { return entry.second.worker->killing(); });
-  const bool sweep = any_killing && sandbox_.cgroups().empty();
+  const bool sweep =
+      (any_killing || !outliving_.empty()) && sandbox_.cgroups().empty();
   std::optional<ProcessTree> tree;
-  if (!workers_.empty() && (sandbox_.Has("watch") || sweep)) {
+  if (sweep || (!workers_.empty() && sandbox_.Has("watch"))) {
     tree = ProcessTree::Read();
   }
   const std::vector<ProcessInfo> strays =
       sweep ? Strays(*tree) : std::vector<ProcessInfo>();
+  std::erase_if(outliving_,
+                [&](const auto& worker) { return worker->Gone(strays); });
   for (auto it = workers_.begin(); it != workers_.end();) {
     Worker& worker = *it->second.worker;
     worker.CheckLimits(tree.has_value() ? &*tree : nullptr);
@@ -172,13 +180,16 @@ void Spawner::Advance() {
     v1::SpawnEvent event;
     *event.mutable_exited() = worker.Report();
     const int64_t request_id = it->second.request_id;
+    if (worker.leftovers()) {
+      outliving_.push_back(std::move(it->second.worker));
+    }
     it = workers_.erase(it);
     Report(request_id, std::move(event));
   }
 }
 
 int Spawner::WaitMs() const {
-  int64_t wait = -1;
+  int64_t wait = outliving_.empty() ? -1 : kLookAgainMs;
   const auto at_most = [&](int64_t ms) {
     wait = wait < 0 ? ms : std::min(wait, ms);
   };

@@ -52,6 +52,8 @@ class Spawner {
   FrameChannel agent_;
   const Clock& clock_;
   std::map<int64_t, Served> workers_;
+  // Reported with leftovers: what they hold is theirs until they are gone.
+  std::vector<std::unique_ptr<Worker>> outliving_;
   int64_t next_worker_ = 1;
 };
 

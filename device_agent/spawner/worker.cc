@@ -285,8 +285,7 @@ void Worker::CheckLimits(const ProcessTree* tree) {
   }
 }
 
-bool Worker::Finish(const std::vector<ProcessInfo>& strays) {
-  if (!killing()) return false;
+bool Worker::Gone(const std::vector<ProcessInfo>& strays) {
   if (cgroup_ != nullptr) {
     if (reaped_ && cgroup_->Empty()) return true;
     cgroup_->Kill();
@@ -296,6 +295,12 @@ bool Worker::Finish(const std::vector<ProcessInfo>& strays) {
     for (const ProcessInfo& stray : strays) kill(stray.pid, SIGSTOP);
     for (const ProcessInfo& stray : strays) kill(stray.pid, SIGKILL);
   }
+  return false;
+}
+
+bool Worker::Finish(const std::vector<ProcessInfo>& strays) {
+  if (!killing()) return false;
+  if (Gone(strays)) return true;
   if (clock_.Steady() < *kill_deadline_) return false;
   leftovers_ = true;
   return true;

@@ -31,7 +31,7 @@ class Worker {
   static constexpr size_t kErrorTailBytes = 4096;
 
   // Starts the program under the sandbox with `socket` as its descriptor 3.
-  // `held` are closed once the worker is gone. NotFound for a program that is
+  // `held` are closed with this object. NotFound for a program that is
   // not there; other errors name the step of the sandbox that failed.
   static absl::StatusOr<std::unique_ptr<Worker>> Start(
       const v1::Spawn& spawn, int64_t id, Sandbox& sandbox, UniqueFd socket,
@@ -68,6 +68,11 @@ class Worker {
   bool Finish(const std::vector<ProcessInfo>& strays);
   // REQUIRES: Finish returned true.
   v1::Exited Report() const;
+  // Whether Finish gave up on what was left.
+  bool leftovers() const { return leftovers_; }
+  // Whether nothing is left by now; kills again where something is. `strays` as
+  // above. REQUIRES: killing().
+  bool Gone(const std::vector<ProcessInfo>& strays);
 
  private:
   explicit Worker(const Clock& clock) : clock_(clock) {}

@@ -382,6 +382,19 @@ TEST_F(CoreLocksTest, ADeadHolderHoldsNothing) {
   EXPECT_TRUE(Free({0}, kTiming));
 }
 
+TEST_F(CoreLocksTest, StaysLockedWhileACopyOfItsDescriptorsIsHeld) {
+  std::vector<UniqueFd> copies;  // as a spawner has them for its worker
+  {
+    const auto held = TryTake({0, 1}, kTiming);
+    ASSERT_TRUE(held.ok()) << held.status();
+    for (const int fd : held->fds()) copies.emplace_back(dup(fd));
+  }
+  EXPECT_FALSE(Free({0}, kTiming));
+  EXPECT_FALSE(Free({1}, kBuild));
+  copies.clear();
+  EXPECT_TRUE(GetsFree({0, 1}, kTiming));
+}
+
 TEST_F(CoreLocksTest, ACleanedFolderIsNoticed) {
   const auto old = TryTake({0}, kTiming);
   ASSERT_TRUE(old.ok());

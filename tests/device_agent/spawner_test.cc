@@ -1,13 +1,19 @@
 // The spawner with real processes, on this machine's best sandbox and on what
 // poorer machines have.
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/clock.h"
+#include "base/unique_fd.h"
 #include "device_agent/spawner/process_tree.h"
 #include "device_agent/spawner/spawner_client.h"
 #include "gtest/gtest.h"
@@ -186,6 +192,39 @@ TEST_P(SpawnerTest, HoldsTheLocksOfAsManyProcessorsAsItSays) {
   held.push_back(STDIN_FILENO);
   EXPECT_EQ(spawner_->Spawn(Command({"exit", "7"}), held).status().code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+// A tracer that waits for the exit keeps a killed process, as a driver that
+// hangs would.
+TEST_P(SpawnerTest, HoldsTheLocksOfAWorkerThatOutlivesItsKilling) {
+  std::string path = ::testing::TempDir() + "/held-XXXXXX";
+  UniqueFd held(mkstemp(path.data()));
+  ASSERT_TRUE(held.valid());
+  const UniqueFd other(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  unlink(path.c_str());
+  ASSERT_EQ(flock(held.get(), LOCK_EX), 0);
+  const int fd = held.get();
+  auto worker = spawner_->Spawn(Command({"hang"}), {&fd, 1});
+  ASSERT_TRUE(worker.ok()) << worker.status();
+  held.Reset();
+  const pid_t pid = (*worker)->pid();
+  if (ptrace(PTRACE_SEIZE, pid, nullptr, PTRACE_O_TRACEEXIT) != 0) {
+    const std::string reason = strerror(errno);
+    (*worker)->Kill();
+    EXPECT_TRUE((*worker)->WaitExited(kPatience).ok());
+    GTEST_SKIP() << "this process may not trace a worker: " << reason;
+  }
+  (*worker)->Kill();
+  int status = 0;
+  ASSERT_EQ(waitpid(pid, &status, __WALL), pid);
+  ASSERT_EQ(status >> 8, SIGTRAP | (PTRACE_EVENT_EXIT << 8));
+  const auto exited = (*worker)->WaitExited(kPatience);
+  ASSERT_TRUE(exited.ok()) << exited.status();
+  EXPECT_TRUE(exited->leftovers());
+  EXPECT_NE(flock(other.get(), LOCK_EX | LOCK_NB), 0) << "it still runs";
+  // It goes, and with it the lock.
+  ASSERT_EQ(ptrace(PTRACE_DETACH, pid, nullptr, nullptr), 0);
+  EXPECT_EQ(flock(other.get(), LOCK_EX), 0);
 }
 
 TEST_P(SpawnerTest, SaysWhichProgramIsMissing) {
