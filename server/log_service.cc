@@ -1,11 +1,11 @@
 #include "server/log_service.h"
 
-#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "proto/grpc_status_service.h"
+#include "server/stream_sender.h"
 
 namespace regatta {
 namespace {
@@ -14,46 +14,85 @@ constexpr int kEntriesPerPage = 500;
 // Well under what clients take.
 constexpr size_t kBytesPerPage = 1 << 20;
 
+grpc::Status TooMany() {
+  return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                      "too many calls read this log at once; try again later");
+}
+
 }  // namespace
 
 template <typename Response>
-UpkeepProgress LogServiceImpl::Reporter(
-    grpc::ServerContext* context, grpc::ServerWriter<Response>* writer) const {
-  return [=, this](const std::string& phase, int64_t done, int64_t total) {
-    if (closing_ || context->IsCancelled()) return false;
-    Response response;
-    v1::LogProgress& progress = *response.mutable_progress();
-    progress.set_phase(phase);
-    progress.set_done(done);
-    progress.set_total(total);
-    return writer->Write(response);
-  };
-}
+class LogServiceImpl::Stream {
+ public:
+  Stream(const LogServiceImpl* service, grpc::ServerContext* context,
+         grpc::ServerWriter<Response>* writer)
+      : service_(service),
+        context_(context),
+        sender_([writer](const Response& one) { return writer->Write(one); },
+                [context] { context->TryCancel(); }) {}
+
+  StreamSender<Response>& operator*() { return sender_; }
+  StreamSender<Response>* operator->() { return &sender_; }
+
+  // Sends each report and stops what nobody waits for any more.
+  UpkeepProgress Progress() {
+    return [this](const std::string& phase, int64_t done, int64_t total) {
+      if (service_->closing_ || context_->IsCancelled()) return false;
+      Response response;
+      v1::LogProgress& progress = *response.mutable_progress();
+      progress.set_phase(phase);
+      progress.set_done(done);
+      progress.set_total(total);
+      return sender_.Report(std::move(response));
+    };
+  }
+
+  // Of a call that came to its end, unless the client has not taken all of it.
+  grpc::Status End() {
+    if (sender_.Finish()) return grpc::Status::OK;
+    return grpc::Status(grpc::StatusCode::CANCELLED,
+                        "the client did not take the answer");
+  }
+
+ private:
+  const LogServiceImpl* const service_;
+  grpc::ServerContext* const context_;
+  StreamSender<Response> sender_;
+};
 
 grpc::Status LogServiceImpl::Check(
     grpc::ServerContext* context, const v1::CheckLogRequest* request,
     grpc::ServerWriter<v1::CheckLogResponse>* writer) {
+  const CallLimit::Slot slot(&streams_);
+  if (!slot.granted()) return TooMany();
+  Stream<v1::CheckLogResponse> stream(this, context, writer);
   const auto visit = [&](const LogFinding& found) {
     v1::CheckLogResponse response;
     response.mutable_finding()->set_where(found.where);
     response.mutable_finding()->set_what(found.what);
-    writer->Write(response);
+    stream->Post(std::move(response));
   };
-  const auto records = log_->upkeep().Check(visit, Reporter(context, writer));
-  if (!records.ok()) return ToGrpc(records.status());
+  const auto check = log_->upkeep().Check(visit, stream.Progress());
+  if (!check.ok()) return ToGrpc(check.status());
   v1::CheckLogResponse response;
-  response.mutable_end()->set_records(*records);
-  writer->Write(response);
-  return grpc::Status::OK;
+  response.mutable_end()->set_records(check->records);
+  response.mutable_end()->set_findings(check->findings);
+  stream->Post(std::move(response));
+  return stream.End();
 }
 
-grpc::Status LogServiceImpl::Rebuild(grpc::ServerContext* context,
-                                     const v1::RebuildLogRequest* request,
-                                     v1::RebuildLogResponse* response) {
-  const auto changed = log_->RebuildBest();
+grpc::Status LogServiceImpl::Rebuild(
+    grpc::ServerContext* context, const v1::RebuildLogRequest* request,
+    grpc::ServerWriter<v1::RebuildLogResponse>* writer) {
+  const CallLimit::Slot slot(&streams_);
+  if (!slot.granted()) return TooMany();
+  Stream<v1::RebuildLogResponse> stream(this, context, writer);
+  const auto changed = log_->RebuildBest(stream.Progress());
   if (!changed.ok()) return ToGrpc(changed.status());
-  response->set_changed(*changed);
-  return grpc::Status::OK;
+  v1::RebuildLogResponse response;
+  response.mutable_end()->set_changed(*changed);
+  stream->Post(std::move(response));
+  return stream.End();
 }
 
 grpc::Status LogServiceImpl::Backup(
@@ -64,26 +103,32 @@ grpc::Status LogServiceImpl::Backup(
     return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED,
                         "another backup of this log runs; try again after it");
   }
+  Stream<v1::BackupLogResponse> stream(this, context, writer);
   int64_t bytes = 0;
   const absl::Status sent = log_->upkeep().StreamBackup(
       [&](std::string_view data) -> absl::Status {
         v1::BackupLogResponse response;
         response.set_data(std::string(data));
         bytes += static_cast<int64_t>(data.size());
-        if (!closing_ && writer->Write(response)) return absl::OkStatus();
+        if (!closing_ && stream->Send(std::move(response))) {
+          return absl::OkStatus();
+        }
         return absl::CancelledError("the backup was stopped");
       },
-      Reporter(context, writer));
+      stream.Progress());
   if (!sent.ok()) return ToGrpc(sent);
   v1::BackupLogResponse response;
   response.mutable_end()->set_bytes(bytes);
-  writer->Write(response);
-  return grpc::Status::OK;
+  stream->Post(std::move(response));
+  return stream.End();
 }
 
 grpc::Status LogServiceImpl::Export(
     grpc::ServerContext* context, const v1::ExportLogRequest* request,
     grpc::ServerWriter<v1::ExportLogResponse>* writer) {
+  const CallLimit::Slot slot(&streams_);
+  if (!slot.granted()) return TooMany();
+  Stream<v1::ExportLogResponse> stream(this, context, writer);
   v1::ExportLogResponse page;
   size_t bytes = 0;
   bool open = true;
@@ -92,8 +137,7 @@ grpc::Status LogServiceImpl::Export(
         *page.add_entries() = entry;
         bytes += entry.ByteSizeLong();
         if (page.entries_size() == kEntriesPerPage || bytes >= kBytesPerPage) {
-          open = !closing_ && writer->Write(page);
-          page.Clear();
+          open = !closing_ && stream->Send(std::exchange(page, {}));
           bytes = 0;
         }
         return open;
@@ -102,8 +146,8 @@ grpc::Status LogServiceImpl::Export(
   if (!open) {
     return grpc::Status(grpc::StatusCode::CANCELLED, "the export was stopped");
   }
-  if (page.entries_size() > 0) writer->Write(page);
-  return grpc::Status::OK;
+  if (page.entries_size() > 0) stream->Post(std::move(page));
+  return stream.End();
 }
 
 grpc::Status LogServiceImpl::Import(grpc::ServerContext* context,
@@ -121,19 +165,23 @@ grpc::Status LogServiceImpl::Import(grpc::ServerContext* context,
 grpc::Status LogServiceImpl::Snapshot(
     grpc::ServerContext* context, const v1::SnapshotLogRequest* request,
     grpc::ServerWriter<v1::SnapshotLogResponse>* writer) {
-  const auto file = snapshot_();
+  const CallLimit::Slot slot(&streams_);
+  if (!slot.granted()) return TooMany();
+  Stream<v1::SnapshotLogResponse> stream(this, context, writer);
+  const auto file = snapshot_(stream.Progress());
   if (!file.ok()) return ToGrpc(file.status());
-  v1::SnapshotLogResponse response;
   for (size_t at = 0; at < file->size(); at += kBytesPerPage) {
+    v1::SnapshotLogResponse response;
     response.set_chunk(file->substr(at, kBytesPerPage));
-    if (closing_ || !writer->Write(response)) {
+    if (closing_ || !stream->Send(std::move(response))) {
       return grpc::Status(grpc::StatusCode::CANCELLED,
                           "the snapshot was stopped");
     }
   }
+  v1::SnapshotLogResponse response;
   response.mutable_end()->set_file_bytes(static_cast<int64_t>(file->size()));
-  writer->Write(response);
-  return grpc::Status::OK;
+  stream->Post(std::move(response));
+  return stream.End();
 }
 
 }  // namespace regatta

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "regatta/v1/log_service.grpc.pb.h"
+#include "server/call_limit.h"
 #include "storage/tuning_log.h"
 
 namespace regatta {
@@ -21,7 +22,10 @@ class LogServiceImpl final : public v1::LogService::Service {
   using Describe =
       std::function<absl::StatusOr<WorkloadInfo>(const std::string& text)>;
   // The bytes of a snapshot of the log.
-  using WriteSnapshotFile = std::function<absl::StatusOr<std::string>()>;
+  using WriteSnapshotFile =
+      std::function<absl::StatusOr<std::string>(const UpkeepProgress&)>;
+  // Calls that stream at once, but for backups; more are RESOURCE_EXHAUSTED.
+  static constexpr int kMaxStreams = 32;
 
   // `log` is not owned and outlives the service. `describe` reads the texts of
   // imported workloads.
@@ -36,9 +40,9 @@ class LogServiceImpl final : public v1::LogService::Service {
   grpc::Status Check(grpc::ServerContext* context,
                      const v1::CheckLogRequest* request,
                      grpc::ServerWriter<v1::CheckLogResponse>* writer) override;
-  grpc::Status Rebuild(grpc::ServerContext* context,
-                       const v1::RebuildLogRequest* request,
-                       v1::RebuildLogResponse* response) override;
+  grpc::Status Rebuild(
+      grpc::ServerContext* context, const v1::RebuildLogRequest* request,
+      grpc::ServerWriter<v1::RebuildLogResponse>* writer) override;
   grpc::Status Backup(
       grpc::ServerContext* context, const v1::BackupLogRequest* request,
       grpc::ServerWriter<v1::BackupLogResponse>* writer) override;
@@ -53,15 +57,16 @@ class LogServiceImpl final : public v1::LogService::Service {
       grpc::ServerWriter<v1::SnapshotLogResponse>* writer) override;
 
  private:
-  // A progress that sends each report, as a field of `Response`, to `writer`
-  // and stops what nobody waits for any more.
+  // A StreamSender to the client of a call. The log waits for no client: what
+  // holds one of its states or its readers never waits for a write to the
+  // stream.
   template <typename Response>
-  UpkeepProgress Reporter(grpc::ServerContext* context,
-                          grpc::ServerWriter<Response>* writer) const;
+  class Stream;
 
   TuningLog* const log_;
   const Describe describe_;
   const WriteSnapshotFile snapshot_;
+  CallLimit streams_{kMaxStreams};
   std::mutex backup_mutex_;  // held by the one backup that runs
   std::atomic<bool> closing_ = false;
 };

@@ -115,9 +115,11 @@ int Serve(const Flags& flags) {
   service_options.compiler_version = VersionFor;
   service_options.list_devices = [&] { return tracker.ListDevices(); };
   TuningServiceImpl service(std::move(service_options));
-  LogServiceImpl log_service(log->get(), DescribeWorkloadText, [&] {
-    return WriteServerSnapshot(**log, **jobs, CompleteTarget, VersionFor);
-  });
+  LogServiceImpl log_service(
+      log->get(), DescribeWorkloadText, [&](const UpkeepProgress& progress) {
+        return WriteServerSnapshot(**log, **jobs, CompleteTarget, VersionFor,
+                                   progress);
+      });
   auto server = TuningServer::Start(flags.listen, &service, &log_service);
   if (!server.ok()) return Fail(server.status());
   (*log)->NameHolder("regatta-server at " + (*server)->address());

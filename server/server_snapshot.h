@@ -17,7 +17,8 @@ absl::StatusOr<std::string> WriteServerSnapshot(
     const TuningLog& log, const JobManager& jobs,
     const std::function<absl::StatusOr<Target>(const Target&)>& complete,
     const std::function<absl::StatusOr<std::string>(const Target&)>&
-        compiler_version);
+        compiler_version,
+    const UpkeepProgress& progress);
 
 }  // namespace regatta
 

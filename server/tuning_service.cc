@@ -3,10 +3,12 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compiler/ops/op.h"
 #include "proto/grpc_status_service.h"
 #include "proto/outcome_names.h"
+#include "server/stream_sender.h"
 
 namespace regatta {
 namespace {
@@ -18,6 +20,13 @@ constexpr int kRecordsPerPage = 500;
 // A page of records with many blocks stays well under what clients take (4
 // MiB).
 constexpr size_t kBytesPerPage = 1 << 20;
+
+grpc::Status TooMany() {
+  return grpc::Status(
+      grpc::StatusCode::RESOURCE_EXHAUSTED,
+      absl::StrCat("the server streams to ", TuningServiceImpl::kMaxStreams,
+                   " clients already; try again later"));
+}
 
 template <typename T>
 grpc::Status Reply(absl::StatusOr<T> result, T* response) {
@@ -110,15 +119,24 @@ grpc::Status TuningServiceImpl::ListJobs(grpc::ServerContext* context,
 grpc::Status TuningServiceImpl::WatchJob(grpc::ServerContext* context,
                                          const v1::GetJobRequest* request,
                                          grpc::ServerWriter<v1::Job>* writer) {
+  const CallLimit::Slot slot(&streams_);
+  if (!slot.granted()) return TooMany();
+  StreamSender<v1::Job> sender(
+      [writer](const v1::Job& job) { return writer->Write(job); },
+      [context] { context->TryCancel(); });
   int64_t version = 0;
-  while (!context->IsCancelled()) {
+  while (!context->IsCancelled() && sender.Open()) {
     const int64_t seen = version;
-    const auto job =
+    auto job =
         options_.jobs->WaitForChange(request->job_id(), kWatchWait, &version);
     if (!job.ok()) return ToGrpc(job.status());
     if (version == seen) continue;
-    if (!writer->Write(*job)) break;
-    if (IsEnded(job->state())) return grpc::Status::OK;
+    if (IsEnded(job->state())) {
+      sender.Post(*std::move(job));
+      if (sender.Finish()) return grpc::Status::OK;
+      break;
+    }
+    sender.Report(*std::move(job));
     if (closing_.WaitForNotificationWithTimeout(kWatchInterval)) break;
   }
   return grpc::Status(grpc::StatusCode::UNAVAILABLE,
@@ -154,6 +172,13 @@ grpc::Status TuningServiceImpl::ListRecords(
     const absl::Status known = CheckClass(request->device_class(), 1);
     if (!known.ok()) return ToGrpc(known);
   }
+  const CallLimit::Slot slot(&streams_);
+  if (!slot.granted()) return TooMany();
+  StreamSender<v1::ListRecordsResponse> sender(
+      [writer](const v1::ListRecordsResponse& one) {
+        return writer->Write(one);
+      },
+      [context] { context->TryCancel(); });
   v1::ListRecordsResponse page;
   size_t bytes = 0;
   bool open = true;
@@ -164,15 +189,16 @@ grpc::Status TuningServiceImpl::ListRecords(
         record->set_recorded_unix_ms(stored.recorded_unix_ms);
         bytes += record->ByteSizeLong();
         if (page.records_size() == kRecordsPerPage || bytes >= kBytesPerPage) {
-          open = writer->Write(page);
-          page.Clear();
+          open = sender.Send(std::exchange(page, {}));
           bytes = 0;
         }
         return open;
       });
   if (!status.ok()) return ToGrpc(status);
-  if (open && page.records_size() > 0) writer->Write(page);
-  return grpc::Status::OK;
+  if (open && page.records_size() > 0) sender.Post(std::move(page));
+  if (sender.Finish()) return grpc::Status::OK;
+  return grpc::Status(grpc::StatusCode::CANCELLED,
+                      "the client did not take the records");
 }
 
 grpc::Status TuningServiceImpl::ListDevices(

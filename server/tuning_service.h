@@ -10,6 +10,7 @@
 #include "absl/synchronization/notification.h"
 #include "base/clock.h"
 #include "regatta/v1/tuning_service.grpc.pb.h"
+#include "server/call_limit.h"
 #include "server/job/job_manager.h"
 #include "server/query/best_request.h"
 #include "server/query/class_facts_book.h"
@@ -29,6 +30,11 @@ struct TuningServiceOptions {
 
 class TuningServiceImpl final : public v1::TuningService::Service {
  public:
+  // Watchers and readers of records at once, each of which holds two threads;
+  // more are RESOURCE_EXHAUSTED. One that takes nothing for a minute is
+  // cancelled.
+  static constexpr int kMaxStreams = 128;
+
   explicit TuningServiceImpl(TuningServiceOptions options);
 
   // Ends the streams, so that the server can shut down at once.
@@ -70,6 +76,7 @@ class TuningServiceImpl final : public v1::TuningService::Service {
   ClassFactsBook facts_;
   BestRequestContext best_context_;  // but for the time
   absl::Notification closing_;
+  CallLimit streams_{kMaxStreams};
 };
 
 }  // namespace regatta

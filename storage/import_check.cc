@@ -1,7 +1,7 @@
 #include "storage/import_check.h"
 
 #include <algorithm>
-#include <optional>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -108,16 +108,14 @@ absl::StatusOr<CheckedEntry> ImportChecker::CheckRecord(
 absl::StatusOr<CheckedEntry> ImportChecker::CheckPublication(
     const v1::LoggedPublication& entry) const {
   ASSIGN_OR_RETURN(const TrialName name, SplitTrialName(entry.trial_id()));
-  if (name.log_id == own_log_id_) return OwnTrial{name.trial_id, {}};
-  ImportedPublication imported;
-  imported.unix_ms = entry.unix_ms();
-  Publication& to = imported.publication;
+  const bool own = name.log_id == own_log_id_;
+  Publication to;
   to.key = {.workload_key = entry.workload_key(),
             .device_class = entry.device_class(),
             .threads = entry.policy().threads(),
             .cache = entry.policy().cache(),
-            .imported = true};
-  to.trial_id = entry.trial_id();
+            .imported = !own};
+  to.trial_id = own ? name.trial_id : entry.trial_id();
   to.time_ns = entry.time_ns();
   to.low_ns = entry.low_ns();
   to.high_ns = entry.high_ns();
@@ -136,7 +134,8 @@ absl::StatusOr<CheckedEntry> ImportChecker::CheckPublication(
                        " has a speedup of ", ratio));
     }
   }
-  return imported;
+  if (own) return OwnPublication{std::move(to), entry.unix_ms()};
+  return ImportedPublication{std::move(to), entry.unix_ms()};
 }
 
 absl::StatusOr<CheckedEntry> ImportChecker::CheckJob(
@@ -149,7 +148,7 @@ absl::StatusOr<CheckedEntry> ImportChecker::CheckJob(
     return absl::InvalidArgumentError(
         absl::StrCat("job_id is ", job.job_id(), "; at least 1 is needed"));
   }
-  if (job.log_id() == own_log_id_) return OwnJob{job.job_id()};
+  if (job.log_id() == own_log_id_) return OwnJob{job};
   return job;
 }
 

@@ -22,10 +22,14 @@ namespace regatta {
 // Of this very log: it is there, or it should not be in the file.
 struct OwnTrial {
   std::string trial_id;  // as this log has it, "JOB/TASK/ORDINAL"
-  std::optional<v1::TrialResult> result;  // none: a publication names it
+  v1::TrialResult result;
 };
 struct OwnJob {
-  int64_t job_id = 0;
+  v1::LoggedJob job;
+};
+struct OwnPublication {
+  Publication publication;  // trial_id as this log has it
+  int64_t unix_ms = 0;
 };
 struct ImportedRecord {
   v1::TrialResult result;
@@ -39,8 +43,8 @@ struct ImportedPublication {
 struct NothingToKeep {};
 
 using CheckedEntry =
-    std::variant<NothingToKeep, OwnTrial, OwnJob, WorkloadInfo, v1::LoggedJob,
-                 ImportedRecord, ImportedPublication>;
+    std::variant<NothingToKeep, OwnTrial, OwnJob, OwnPublication, WorkloadInfo,
+                 v1::LoggedJob, ImportedRecord, ImportedPublication>;
 
 // InvalidArgument: the name is empty, too long or holds control characters.
 absl::Status CheckImportName(const std::string& name);

@@ -25,18 +25,29 @@ struct LogFinding {
 using UpkeepProgress = std::function<bool(
     const std::string& phase, int64_t done, int64_t total /* 0: unknown */)>;
 
+// What a check has come to.
+struct LogCheck {
+  int64_t records = 0;   // that were read
+  int64_t findings = 0;  // all of them, told or not
+};
+
 class LogUpkeep {
  public:
+  // A log that is damaged all over says the same a million times.
+  static constexpr int64_t kMaxFindings = 100;
+
   virtual ~LogUpkeep() = default;
 
-  // Reads everything, as of one moment, and tells `visit` of what is wrong: the
+  // Reads everything, as of one moment, and tells `visit` of the first
+  // kMaxFindings things that are wrong: the
   // file's pages and indexes; records that cannot be read, are malformed, stand
   // under another key than theirs or with columns that are not theirs; trial
   // ids below which ordinals could be handed out again; publications and
   // best-known rows that the records do not bear out; jobs that cannot be read.
-  // Records may arrive meanwhile. Returns how many records were read; an error
-  // only when the log cannot be read at all.
-  virtual absl::StatusOr<int64_t> Check(
+  // Records may arrive meanwhile. `progress` is asked several times a second,
+  // whatever is being read. An error only when it stopped the check, or the log
+  // cannot be read at all.
+  virtual absl::StatusOr<LogCheck> Check(
       const std::function<void(const LogFinding&)>& visit,
       const UpkeepProgress& progress) const = 0;
 

@@ -89,9 +89,12 @@ class TuningLog : public BestSource {
   virtual absl::Status ForEachBest(
       const std::function<bool(const WorkloadInfo&, const BestKnown&)>& visit)
       const = 0;
-  // Drops the view and derives it again. Returns how many of its rows are not
-  // what they were.
-  virtual absl::StatusOr<int64_t> RebuildBest() = 0;
+  // Derives the view from the records again, in steps between which others
+  // write; each of its rows is right from its step on. Returns how many were
+  // not. `progress` hears of keys; Cancelled when it stopped the work, whose
+  // steps so far stay.
+  virtual absl::StatusOr<int64_t> RebuildBest(
+      const UpkeepProgress& progress) = 0;
   // Looking after the log; taking it in and out. Owned by it.
   virtual const LogUpkeep& upkeep() const = 0;
   virtual LogExchange& exchange() = 0;

@@ -69,10 +69,7 @@ absl::StatusOr<int64_t> Backup(const Flags& flags, LogAccess& log) {
         bytes += static_cast<int64_t>(data.size());
         return file.Append(data);
       },
-      [&](const std::string& phase, int64_t done, int64_t total) {
-        display.Update(phase, done, total);
-        return !stop;
-      }));
+      ShowOn(display)));
   RETURN_IF_ERROR(file.Close());
   // What cannot be opened is no backup.
   RETURN_IF_ERROR(

@@ -9,13 +9,9 @@
 #include "client/cli/log_access.h"
 #include "client/cli/log_commands.h"
 #include "client/cli/rate_progress.h"
-#include "client/cli/stop_signal.h"
 
 namespace regatta::cli {
 namespace {
-
-// A log that is damaged all over says the same a million times.
-constexpr int64_t kMaxShown = 100;
 
 struct Flags {
   LogFlags log;
@@ -25,41 +21,38 @@ struct Flags {
 int Run(const Flags& flags) {
   auto log = OpenLog(flags.log, LogUse::kRead);
   if (!log.ok()) return Fail(log.status());
-  const std::atomic<bool>& stop = StopRequested();
   RateProgress display("records", StderrIsTerminal(), RealClock());
   Json findings = Json::array();
-  int64_t count = 0;
-  const auto records = (*log)->Check(
+  int64_t shown = 0;
+  const auto check = (*log)->Check(
       [&](const LogFinding& found) {
-        if (++count > kMaxShown) return;
         if (flags.json) {
           findings.push_back({{"where", found.where}, {"what", found.what}});
         } else {
+          ++shown;
           display.Finish();
           std::cout << found.where << ": " << found.what << "\n";
         }
       },
-      [&](const std::string& phase, int64_t done, int64_t total) {
-        display.Update(phase, done, total);
-        return !stop;
-      });
+      ShowOn(display));
   display.Finish();
-  if (!records.ok()) return Fail(records.status());
+  if (!check.ok()) return Fail(check.status());
+  const auto [records, count] = *check;
   if (flags.json) {
     PrintJson({{"log", (*log)->Place()},
-               {"records", *records},
+               {"records", records},
                {"whole", count == 0},
                {"finding_count", count},
                {"findings", findings}});
   } else if (count == 0) {
-    std::cout << "The log of " << (*log)->Place() << " is whole: " << *records
+    std::cout << "The log of " << (*log)->Place() << " is whole: " << records
               << " record(s) read, nothing wrong.\n";
-  } else if (count > kMaxShown) {
-    std::cout << "... and " << count - kMaxShown << " more\n";
+  } else if (count > shown) {
+    std::cout << "... and " << count - shown << " more\n";
   }
   if (count == 0) return kExitDone;
   PrintError(absl::StrCat("the log of ", (*log)->Place(), " is not whole: ",
-                          count, " finding(s) in ", *records, " record(s)"));
+                          count, " finding(s) in ", records, " record(s)"));
   return kExitFailed;
 }
 

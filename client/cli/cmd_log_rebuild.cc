@@ -1,10 +1,13 @@
 #include <iostream>
 #include <memory>
 
+#include "base/clock.h"
 #include "client/cli/documents.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/format.h"
 #include "client/cli/log_access.h"
 #include "client/cli/log_commands.h"
+#include "client/cli/rate_progress.h"
 
 namespace regatta::cli {
 namespace {
@@ -17,7 +20,9 @@ struct Flags {
 int Run(const Flags& flags) {
   auto log = OpenLog(flags.log, LogUse::kWrite);
   if (!log.ok()) return Fail(log.status());
-  const auto changed = (*log)->RebuildBest();
+  RateProgress display("keys", StderrIsTerminal(), RealClock());
+  const auto changed = (*log)->RebuildBest(ShowOn(display));
+  display.Finish();
   if (!changed.ok()) return Fail(changed.status());
   if (flags.json) {
     PrintJson({{"log", (*log)->Place()}, {"changed", *changed}});

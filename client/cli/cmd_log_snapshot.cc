@@ -1,12 +1,14 @@
 #include <iostream>
 #include <memory>
 
+#include "base/clock.h"
 #include "client/cli/documents.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/file_output.h"
 #include "client/cli/format.h"
 #include "client/cli/log_access.h"
 #include "client/cli/log_commands.h"
+#include "client/cli/rate_progress.h"
 #include "server/query/snapshot.h"
 
 namespace regatta::cli {
@@ -21,7 +23,9 @@ struct Flags {
 int Run(const Flags& flags) {
   auto log = OpenLog(flags.log, LogUse::kRead);
   if (!log.ok()) return Fail(log.status());
-  auto bytes = (*log)->Snapshot();
+  RateProgress display("answers", StderrIsTerminal(), RealClock());
+  auto bytes = (*log)->Snapshot(ShowOn(display));
+  display.Finish();
   if (!bytes.ok()) return Fail(bytes.status());
   // What cannot be read again must not become a file.
   const auto snapshot = Snapshot::FromBytes(*bytes, flags.output);

@@ -5,6 +5,7 @@
 #include "base/status_macros.h"
 #include "client/cli/log_client.h"
 #include "client/cli/server_address.h"
+#include "client/cli/stop_signal.h"
 #include "compiler/compile.h"
 #include "server/query/snapshot_writer.h"
 #include "server/query/workload_info.h"
@@ -19,19 +20,23 @@ class FileLog : public LogAccess {
       : path_(std::move(path)), log_(std::move(log)) {}
 
   std::string Place() const override { return path_; }
-  absl::StatusOr<int64_t> Check(
+  absl::StatusOr<LogCheck> Check(
       const std::function<void(const LogFinding&)>& visit,
       const UpkeepProgress& progress) override {
     return log_->upkeep().Check(visit, progress);
   }
-  absl::StatusOr<int64_t> RebuildBest() override { return log_->RebuildBest(); }
-  absl::StatusOr<std::string> Snapshot() override {
+  absl::StatusOr<int64_t> RebuildBest(const UpkeepProgress& progress) override {
+    return log_->RebuildBest(progress);
+  }
+  absl::StatusOr<std::string> Snapshot(
+      const UpkeepProgress& progress) override {
     const auto version = [](const Target& target) {
       return absl::StatusOr<std::string>(CompilerVersion(target));
     };
     SnapshotOptions options;
     options.compiler_version = CompilerVersion(Target());
     options.make_target = MakeTargetWith(CompleteTarget, version);
+    options.progress = progress;
     return WriteSnapshot(*log_, options);
   }
 
@@ -59,6 +64,14 @@ class FileLog : public LogAccess {
 };
 
 }  // namespace
+
+UpkeepProgress ShowOn(RateProgress& display) {
+  const std::atomic<bool>& stop = StopRequested();
+  return [&](const std::string& phase, int64_t done, int64_t total) {
+    display.Update(phase, done, total);
+    return !stop;
+  };
+}
 
 void AddLogFlags(CLI::App* command, LogFlags* flags) {
   CLI::Option* log = command->add_option(

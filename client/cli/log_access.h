@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/cli/command.h"
+#include "client/cli/rate_progress.h"
 #include "regatta/v1/log_service.pb.h"
 #include "storage/log_upkeep.h"
 
@@ -24,12 +25,14 @@ class LogAccess {
 
   // "the server at 127.0.0.1:7470" or the file's path.
   virtual std::string Place() const = 0;
-  virtual absl::StatusOr<int64_t> Check(
+  virtual absl::StatusOr<LogCheck> Check(
       const std::function<void(const LogFinding&)>& visit,
       const UpkeepProgress& progress) = 0;
-  virtual absl::StatusOr<int64_t> RebuildBest() = 0;
-  // The bytes of a snapshot file.
-  virtual absl::StatusOr<std::string> Snapshot() = 0;
+  virtual absl::StatusOr<int64_t> RebuildBest(
+      const UpkeepProgress& progress) = 0;
+  // The bytes of a snapshot file. `progress` hears of answers.
+  virtual absl::StatusOr<std::string> Snapshot(
+      const UpkeepProgress& progress) = 0;
   // Calls `data` with the bytes of a copy of the log, in order. An error of
   // `data` ends it and is returned.
   virtual absl::Status Backup(
@@ -42,6 +45,10 @@ class LogAccess {
   virtual absl::StatusOr<std::vector<v1::ImportVerdict>> Import(
       const std::string& name, std::vector<v1::LogEntry> entries) = 0;
 };
+
+// Shows progress on `display`, which outlives it, and stops the work once a
+// signal came (stop_signal.h).
+UpkeepProgress ShowOn(RateProgress& display);
 
 // --server and --log, which exclude one another.
 struct LogFlags {

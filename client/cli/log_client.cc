@@ -1,18 +1,18 @@
 #include "client/cli/log_client.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "client/cli/channel_client.h"
+#include "client/cli/stop_signal.h"
 #include "regatta/v1/log_service.grpc.pb.h"
 
 namespace regatta::cli {
 namespace {
 
-// A rebuild of millions of records takes a while.
-constexpr std::chrono::seconds kRebuildLimit = std::chrono::hours(1);
 // A batch, on a busy disk.
 constexpr std::chrono::seconds kImportLimit = std::chrono::minutes(2);
 
@@ -25,26 +25,26 @@ class ServerLog : public LogAccess {
 
   std::string Place() const override { return place_; }
 
-  absl::StatusOr<int64_t> Check(
+  absl::StatusOr<LogCheck> Check(
       const std::function<void(const LogFinding&)>& visit,
       const UpkeepProgress& progress) override {
     grpc::ClientContext context;
     auto reader = stub_->Check(&context, v1::CheckLogRequest());
     v1::CheckLogResponse response;
-    int64_t records = -1;
+    std::optional<LogCheck> check;
     while (reader->Read(&response)) {
       if (response.has_finding()) {
         visit({response.finding().where(), response.finding().what()});
       } else if (response.has_end()) {
-        records = response.end().records();
+        check = {response.end().records(), response.end().findings()};
       } else if (response.has_progress() &&
                  !Report(progress, response.progress())) {
         context.TryCancel();
       }
     }
     RETURN_IF_ERROR(FromGrpc(reader->Finish()));
-    if (records < 0) return CutOff();
-    return records;
+    if (!check) return CutOff();
+    return *check;
   }
 
   absl::Status Backup(const std::function<absl::Status(std::string_view)>& data,
@@ -105,14 +105,26 @@ class ServerLog : public LogAccess {
                                           response->verdicts().end());
   }
 
-  absl::StatusOr<int64_t> RebuildBest() override {
-    const auto response = channel_.Call(*stub_, &v1::LogService::Stub::Rebuild,
-                                        v1::RebuildLogRequest(), kRebuildLimit);
-    if (!response.ok()) return Explain(response.status());
-    return response->changed();
+  absl::StatusOr<int64_t> RebuildBest(const UpkeepProgress& progress) override {
+    grpc::ClientContext context;
+    auto reader = stub_->Rebuild(&context, v1::RebuildLogRequest());
+    v1::RebuildLogResponse response;
+    std::optional<int64_t> changed;
+    while (reader->Read(&response)) {
+      if (response.has_end()) {
+        changed = response.end().changed();
+      } else if (response.has_progress() &&
+                 !Report(progress, response.progress())) {
+        context.TryCancel();
+      }
+    }
+    RETURN_IF_ERROR(FromGrpc(reader->Finish()));
+    if (!changed) return CutOff();
+    return *changed;
   }
 
-  absl::StatusOr<std::string> Snapshot() override {
+  absl::StatusOr<std::string> Snapshot(
+      const UpkeepProgress& progress) override {
     grpc::ClientContext context;
     auto reader = stub_->Snapshot(&context, v1::SnapshotLogRequest());
     v1::SnapshotLogResponse response;
@@ -120,6 +132,9 @@ class ServerLog : public LogAccess {
     bool ended = false;
     while (reader->Read(&response)) {
       if (response.has_chunk()) file += response.chunk();
+      if (response.has_progress() && !Report(progress, response.progress())) {
+        context.TryCancel();
+      }
       if (response.has_end()) {
         ended =
             response.end().file_bytes() == static_cast<int64_t>(file.size());
@@ -141,6 +156,10 @@ class ServerLog : public LogAccess {
         absl::StrCat(place_, " ended its answer too soon"));
   }
   absl::Status FromGrpc(const grpc::Status& status) const {
+    if (status.error_code() == grpc::StatusCode::CANCELLED && StopRequested()) {
+      return absl::CancelledError(
+          absl::StrCat("stopped; ", place_, " ends it, too"));
+    }
     return Explain(channel_.FromGrpc(status));
   }
   static absl::Status Explain(const absl::Status& status) {

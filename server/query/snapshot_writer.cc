@@ -17,6 +17,7 @@
 #include "base/status_macros.h"
 #include "server/query/best_query.h"
 #include "server/query/snapshot_format.h"
+#include "storage/paced_progress.h"
 
 namespace regatta {
 namespace {
@@ -50,17 +51,22 @@ class TextSection {
 
 class Writer {
  public:
-  explicit Writer(const SnapshotOptions& options) : options_(options) {}
+  explicit Writer(const SnapshotOptions& options)
+      : options_(options), progress_(options.progress) {}
 
   absl::StatusOr<std::string> Write(const TuningLog& log) {
+    bool go_on = progress_.Begin("reading best-known answers", 0);
     RETURN_IF_ERROR(CollectClasses(log));
     absl::Status status;
     RETURN_IF_ERROR(log.ForEachBest(
         [&](const WorkloadInfo& workload, const BestKnown& best) {
           status = Add(workload, best);
-          return status.ok();
+          progress_.Done(static_cast<int64_t>(cells_.size()));
+          go_on = go_on && progress_.GoOn();
+          return status.ok() && go_on;
         }));
     RETURN_IF_ERROR(status);
+    if (!go_on) return absl::CancelledError("the snapshot was stopped");
     return Finish();
   }
 
@@ -251,6 +257,7 @@ class Writer {
   }
 
   const SnapshotOptions& options_;
+  PacedProgress progress_;
   BestMemo memo_;
   TextSection text_;
   std::vector<layout::Workload> workloads_;

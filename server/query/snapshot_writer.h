@@ -27,11 +27,14 @@ struct SnapshotOptions {
   BestMemo::MakeTarget make_target;
   // More rows are OutOfRange. 0: any number.
   size_t max_rows = 0;
+  // Hears of answers.
+  UpkeepProgress progress;
 };
 
 // The bytes of the file. The same rows, classes and program give the same
 // bytes, whenever and wherever. FailedPrecondition when a table would grow past
-// 2^32 entries or the texts past 4 GiB; otherwise fails only as the log does.
+// 2^32 entries or the texts past 4 GiB, Cancelled when `progress` stopped it;
+// otherwise fails only as the log does.
 absl::StatusOr<std::string> WriteSnapshot(const TuningLog& log,
                                           const SnapshotOptions& options);
 

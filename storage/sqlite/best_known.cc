@@ -2,7 +2,7 @@
 
 #include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -57,6 +57,23 @@ absl::StatusOr<bool> IsDisproved(Connection& db, int64_t record_id) {
   return find.Step();
 }
 
+absl::StatusOr<std::optional<BestRow>> ReadBestRow(Statement find) {
+  ASSIGN_OR_RETURN(const bool row, find.Step());
+  if (!row) return std::optional<BestRow>();
+  BestRow best{.record_id = find.Int(0)};
+  if (!find.IsNull(1)) best.publication_id = find.Int(1);
+  return std::optional<BestRow>(best);
+}
+
+absl::StatusOr<std::optional<BestRow>> StoredBest(Connection& db,
+                                                  int64_t cell) {
+  ASSIGN_OR_RETURN(Statement find,
+                   db.Query("SELECT record_id, publication_id FROM best_known "
+                            "WHERE cell_id = ?",
+                            cell));
+  return ReadBestRow(std::move(find));
+}
+
 absl::Status SetBest(Connection& db, int64_t cell, int64_t record_id,
                      std::optional<int64_t> publication_id) {
   return db.Run(
@@ -65,23 +82,21 @@ absl::Status SetBest(Connection& db, int64_t cell, int64_t record_id,
       cell, record_id, publication_id);
 }
 
-// The rule, from nothing: the last publication that was not disproved, else the
-// fastest eligible record.
-absl::Status DeriveBest(Connection& db, int64_t cell) {
-  RETURN_IF_ERROR(db.Run("DELETE FROM best_known WHERE cell_id = ?", cell));
+// Makes `best` that of the cell. Whether anything changed.
+absl::StatusOr<bool> PutBest(Connection& db, int64_t cell,
+                             const std::optional<BestRow>& best) {
+  ASSIGN_OR_RETURN(const std::optional<BestRow> before, StoredBest(db, cell));
+  if (best == before) return false;
   RETURN_IF_ERROR(
-      db.Run("INSERT INTO best_known SELECT p.cell_id, r.id, p.id "
-             "FROM publication p JOIN record r ON r.id = p.record_id "
-             "WHERE p.cell_id = ? AND NOT " REGATTA_DISPROVED
-             " ORDER BY p.id DESC LIMIT 1",
-             cell));
-  if (db.Changes() > 0) return absl::OkStatus();
-  return db.Run(
-      "INSERT INTO best_known SELECT r.cell_id, r.id, NULL FROM record r "
-      "WHERE r.cell_id = ? AND r.outcome = 1 AND r.abandoned = 0 "
-      "AND r.time_ns > 0 AND NOT " REGATTA_DISPROVED
-      " ORDER BY r.time_ns, r.id LIMIT 1",
-      cell);
+      best ? SetBest(db, cell, best->record_id, best->publication_id)
+           : db.Run("DELETE FROM best_known WHERE cell_id = ?", cell));
+  return true;
+}
+
+// The rule, from nothing.
+absl::Status DeriveBest(Connection& db, int64_t cell) {
+  ASSIGN_OR_RETURN(const std::optional<BestRow> best, FindBestRow(db, cell));
+  return PutBest(db, cell, best).status();
 }
 
 // The record of a publication's trial, once it is seen to be timed and of the
@@ -134,6 +149,31 @@ absl::Status InsertPublication(Connection& db, int64_t cell, int64_t record_id,
 
 }  // namespace
 
+// The last publication that was not disproved, else the fastest eligible
+// record.
+absl::StatusOr<std::optional<BestRow>> FindBestRow(Connection& db,
+                                                   int64_t cell) {
+  {
+    ASSIGN_OR_RETURN(
+        Statement find,
+        db.Query("SELECT r.id, p.id FROM publication p JOIN record r "
+                 "ON r.id = p.record_id WHERE p.cell_id = ? "
+                 "AND NOT " REGATTA_DISPROVED " ORDER BY p.id DESC LIMIT 1",
+                 cell));
+    ASSIGN_OR_RETURN(const std::optional<BestRow> published,
+                     ReadBestRow(std::move(find)));
+    if (published) return published;
+  }
+  ASSIGN_OR_RETURN(
+      Statement find,
+      db.Query("SELECT r.id, NULL FROM record r "
+               "WHERE r.cell_id = ? AND r.outcome = 1 AND r.abandoned = 0 "
+               "AND r.time_ns > 0 AND NOT " REGATTA_DISPROVED
+               " ORDER BY r.time_ns, r.id LIMIT 1",
+               cell));
+  return ReadBestRow(std::move(find));
+}
+
 absl::Status NoteRecord(Connection& db, int64_t cell, int64_t record_id,
                         const EncodedRecord& record) {
   const bool wrong = record.outcome == v1::OUTCOME_WRONG_RESULT;
@@ -178,6 +218,38 @@ absl::Status AddPublication(Connection& db, const Publication& publication,
   return SetBest(db, *cell, record_id, db.LastInsertId());
 }
 
+absl::StatusOr<KnownPublication> FindPublication(Connection& db,
+                                                 const Publication& publication,
+                                                 int64_t unix_ms) {
+  ASSIGN_OR_RETURN(const std::optional<int64_t> cell,
+                   FindCell(db, publication.key));
+  ASSIGN_OR_RETURN(
+      Statement find,
+      db.Query("SELECT p.cell_id = ? AND p.time_ns = ? AND p.low_ns = ? AND "
+               "p.high_ns = ? "
+               "AND p.default_ns = ? AND p.speedup = ? AND p.speedup_low = ? "
+               "AND p.speedup_high = ? AND p.job_id = ?, p.unix_ms "
+               "FROM record r CROSS JOIN publication p "
+               "ON p.cell_id = r.cell_id AND p.record_id = r.id "
+               "WHERE r.trial_id = ?",
+               cell.value_or(0), publication.time_ns, publication.low_ns,
+               publication.high_ns, publication.default_ns, publication.speedup,
+               publication.speedup_low, publication.speedup_high,
+               publication.job_id, publication.trial_id));
+  KnownPublication known = KnownPublication::kNone;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool row, find.Step());
+    if (!row) return known;
+    if (find.Int(0) == 0) {
+      known = KnownPublication::kAnotherVerdict;
+    } else if (find.Int(1) == unix_ms) {
+      return KnownPublication::kSame;
+    } else if (known == KnownPublication::kNone) {
+      known = KnownPublication::kAnotherTime;
+    }
+  }
+}
+
 absl::StatusOr<AddedPublication> AddImportedPublication(
     Connection& db, const Publication& publication, int64_t unix_ms) {
   ASSIGN_OR_RETURN(const std::optional<int64_t> cell,
@@ -185,52 +257,65 @@ absl::StatusOr<AddedPublication> AddImportedPublication(
   ASSIGN_OR_RETURN(const Published found,
                    FindPublished(db, cell.value_or(0), publication));
   if (!found.refusal.ok()) return AddedPublication{false, found.refusal};
-  const int64_t record_id = found.record_id;
-  {
-    // A publication is itself: one row has no other name.
-    ASSIGN_OR_RETURN(
-        Statement find,
-        db.Query("SELECT 1 FROM publication WHERE cell_id = ? "
-                 "AND record_id = ? AND time_ns = ? AND low_ns = ? "
-                 "AND high_ns = ? AND default_ns = ? AND speedup = ? "
-                 "AND speedup_low = ? AND speedup_high = ? AND job_id = ? "
-                 "AND unix_ms = ?",
-                 *cell, record_id, publication.time_ns, publication.low_ns,
-                 publication.high_ns, publication.default_ns,
-                 publication.speedup, publication.speedup_low,
-                 publication.speedup_high, publication.job_id, unix_ms));
-    ASSIGN_OR_RETURN(const bool there, find.Step());
-    if (there) return AddedPublication();
+  ASSIGN_OR_RETURN(const KnownPublication known,
+                   FindPublication(db, publication, unix_ms));
+  if (known == KnownPublication::kSame) return AddedPublication();
+  if (known == KnownPublication::kAnotherVerdict) {
+    return AddedPublication{
+        false, absl::AlreadyExistsError("another verdict of the trial")};
   }
   RETURN_IF_ERROR(
-      InsertPublication(db, *cell, record_id, publication, unix_ms));
+      InsertPublication(db, *cell, found.record_id, publication, unix_ms));
   RETURN_IF_ERROR(DeriveBest(db, *cell));
   return AddedPublication{.added = true, .refusal = absl::OkStatus()};
 }
 
-absl::StatusOr<int64_t> RebuildBestKnown(Connection& db) {
-  RETURN_IF_ERROR(
-      db.Execute("DROP TABLE IF EXISTS temp.best_before;"
-                 "CREATE TEMP TABLE best_before AS SELECT * FROM best_known;"));
-  RETURN_IF_ERROR(db.Run("DELETE FROM best_known"));
-  std::vector<int64_t> cells;
+absl::Status DeriveAllBest(Connection& db) {
+  ASSIGN_OR_RETURN(Statement find, db.Query("SELECT id FROM cell"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool row, find.Step());
+    if (!row) return absl::OkStatus();
+    RETURN_IF_ERROR(DeriveBest(db, find.Int(0)));
+  }
+}
+
+absl::StatusOr<bool> CorrectBest(Connection& db, int64_t cell,
+                                 const std::optional<BestRow>& best,
+                                 const BestMarks& marks) {
+  ASSIGN_OR_RETURN(const std::optional<BestRow> before, StoredBest(db, cell));
+  RETURN_IF_ERROR(PutBest(db, cell, best).status());
   {
-    ASSIGN_OR_RETURN(Statement find, db.Query("SELECT id FROM cell"));
+    ASSIGN_OR_RETURN(
+        Statement find,
+        db.Query("SELECT id, outcome, abandoned, time_ns, schedule_hash, "
+                 "binary_hash FROM record WHERE cell_id = ? AND id > ? "
+                 "ORDER BY id",
+                 cell, marks.record));
     while (true) {
       ASSIGN_OR_RETURN(const bool row, find.Step());
       if (!row) break;
-      cells.push_back(find.Int(0));
+      EncodedRecord record;  // what is noted of it
+      record.outcome = static_cast<int>(find.Int(1));
+      record.time_ns = find.Int(3);
+      record.eligible = record.outcome == v1::OUTCOME_OK && find.Int(2) == 0 &&
+                        record.time_ns > 0;
+      record.schedule_hash = find.Int(4);
+      if (!find.IsNull(5)) record.binary_hash = find.Text(5);
+      RETURN_IF_ERROR(NoteRecord(db, cell, find.Int(0), record));
     }
   }
-  for (const int64_t cell : cells) RETURN_IF_ERROR(DeriveBest(db, cell));
-  ASSIGN_OR_RETURN(const int64_t changed,
-                   db.Number("SELECT count(DISTINCT cell_id) FROM ("
-                             "SELECT * FROM (SELECT * FROM temp.best_before "
-                             "EXCEPT SELECT * FROM best_known) UNION ALL "
-                             "SELECT * FROM (SELECT * FROM best_known "
-                             "EXCEPT SELECT * FROM temp.best_before))"));
-  RETURN_IF_ERROR(db.Execute("DROP TABLE temp.best_before"));
-  return changed;
+  {
+    ASSIGN_OR_RETURN(
+        Statement find,
+        db.Query("SELECT p.id, p.record_id FROM publication p JOIN record r "
+                 "ON r.id = p.record_id WHERE p.cell_id = ? AND p.id > ? "
+                 "AND NOT " REGATTA_DISPROVED " ORDER BY p.id DESC LIMIT 1",
+                 cell, marks.publication));
+    ASSIGN_OR_RETURN(const bool row, find.Step());
+    if (row) RETURN_IF_ERROR(SetBest(db, cell, find.Int(1), find.Int(0)));
+  }
+  ASSIGN_OR_RETURN(const std::optional<BestRow> after, StoredBest(db, cell));
+  return after != before;
 }
 
 }  // namespace regatta::sqlite

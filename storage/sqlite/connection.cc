@@ -12,6 +12,9 @@ namespace {
 
 // Waits only for the short locks of another connection of ours.
 constexpr int kBusyTimeoutMs = 5000;
+// Between two calls of a StepWatch: steps of SQLite's machine, some of them
+// pages that are read from a disk.
+constexpr int kWatchSteps = 200;
 
 // "file:" URI of a path: the characters that a URI gives a meaning are escaped.
 std::string FileUri(const std::string& path, std::string_view query) {
@@ -208,6 +211,20 @@ absl::Status Connection::PassiveCheckpoint() {
 absl::Status Connection::Error(int code) const {
   return SqliteStatus(code, sqlite3_system_errno(db_), sqlite3_errmsg(db_),
                       path_);
+}
+
+StepWatch::StepWatch(Connection& db, std::function<bool()> go_on)
+    : db_(db), go_on_(std::move(go_on)) {
+  sqlite3_progress_handler(
+      db_.db_, kWatchSteps,
+      [](void* self) {
+        return static_cast<StepWatch*>(self)->go_on_() ? 0 : 1;
+      },
+      this);
+}
+
+StepWatch::~StepWatch() {
+  sqlite3_progress_handler(db_.db_, 0, nullptr, nullptr);
 }
 
 absl::StatusOr<ReadTransaction> ReadTransaction::Begin(Connection& db) {

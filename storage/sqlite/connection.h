@@ -131,6 +131,7 @@ class Connection {
   absl::Status PassiveCheckpoint();
 
  private:
+  friend class StepWatch;
   struct Prepared {
     sqlite3_stmt* stmt = nullptr;
     bool in_use = false;
@@ -145,6 +146,22 @@ class Connection {
   std::string path_;
   int wal_pages_ = 0;
   std::unordered_map<const char*, Prepared> prepared_;
+};
+
+// While it lives, the statements of `db` ask `go_on` every millisecond or so of
+// their work, in the middle of a check of all pages, too. False ends the
+// statement with Cancelled. One at a time of a connection, on its thread.
+class StepWatch {
+ public:
+  // `go_on` does not use the connection.
+  StepWatch(Connection& db, std::function<bool()> go_on);
+  ~StepWatch();
+  StepWatch(const StepWatch&) = delete;
+  StepWatch& operator=(const StepWatch&) = delete;
+
+ private:
+  Connection& db_;
+  const std::function<bool()> go_on_;
 };
 
 // A read transaction: every query until it is destroyed sees one state.

@@ -37,12 +37,23 @@ v1::ImportVerdict NotHere(const std::string& what) {
       "records come back with a backup only"));
 }
 
-// Two logs that go on from copies of one both give its next trials' names.
-v1::ImportVerdict Differs(const std::string& trial_id) {
-  return Refused(absl::StrCat(
-      "trial ", trial_id,
-      " is in this log with another result; a copy of the log that named it "
-      "went on by itself"));
+// Two logs that go on from copies of one both give its next names.
+v1::ImportVerdict Differs(const std::string& what, const char* how) {
+  return Refused(
+      absl::StrCat(what, " is in this log with another ", how,
+                   "; a copy of the log that named it went on by itself"));
+}
+
+std::string PublicationOf(const std::string& trial_id) {
+  return absl::StrCat("the publication of trial ", trial_id);
+}
+
+v1::ImportVerdict OtherVerdict(const std::string& publication) {
+  return Differs(publication, "verdict");
+}
+
+v1::ImportVerdict OtherResult(const std::string& trial_id) {
+  return Differs(absl::StrCat("trial ", trial_id), "result");
 }
 
 // But for the provenance, which says by what way a result came.
@@ -66,19 +77,29 @@ class Importer {
     ASSIGN_OR_RETURN(const std::optional<v1::TrialResult> stored,
                      Find(own.trial_id));
     if (!stored) return NotHere(absl::StrCat("trial ", own.trial_id));
-    if (own.result &&
-        Content(*stored, own.trial_id) != Content(*own.result, own.trial_id)) {
-      return Differs(own.trial_id);
+    if (Content(*stored, own.trial_id) != Content(own.result, own.trial_id)) {
+      return OtherResult(own.trial_id);
     }
     return AddedOrKnown(false);
   }
 
   absl::StatusOr<v1::ImportVerdict> operator()(const OwnJob& own) {
     ASSIGN_OR_RETURN(Statement find,
-                     db_.Query("SELECT 1 FROM job WHERE id = ?", own.job_id));
-    ASSIGN_OR_RETURN(const bool found, find.Step());
-    if (!found) return NotHere(absl::StrCat("job ", own.job_id));
-    return AddedOrKnown(false);
+                     db_.Query("SELECT created_unix_ms, request FROM job "
+                               "WHERE id = ?",
+                               own.job.job_id()));
+    return KnownJob(std::move(find), own.job,
+                    absl::StrCat("job ", own.job.job_id()));
+  }
+
+  absl::StatusOr<v1::ImportVerdict> operator()(const OwnPublication& own) {
+    const Publication& publication = own.publication;
+    ASSIGN_OR_RETURN(const KnownPublication known,
+                     FindPublication(db_, publication, own.unix_ms));
+    const std::string what = PublicationOf(publication.trial_id);
+    if (known == KnownPublication::kSame) return AddedOrKnown(false);
+    if (known == KnownPublication::kAnotherVerdict) return OtherVerdict(what);
+    return NotHere(what);
   }
 
   absl::StatusOr<v1::ImportVerdict> operator()(const WorkloadInfo& workload) {
@@ -92,7 +113,14 @@ class Importer {
                 "request) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 job.log_id(), job.job_id(), job.created_unix_ms(),
                 Blob{job.request().SerializeAsString()}));
-    return AddedOrKnown(db_.Changes() > 0);
+    if (db_.Changes() > 0) return AddedOrKnown(true);
+    ASSIGN_OR_RETURN(Statement find,
+                     db_.Query("SELECT created_unix_ms, request "
+                               "FROM imported_job "
+                               "WHERE log_id = ? AND job_id = ?",
+                               job.log_id(), job.job_id()));
+    return KnownJob(std::move(find), job,
+                    absl::StrCat("job ", job.log_id(), ":", job.job_id()));
   }
 
   absl::StatusOr<v1::ImportVerdict> operator()(const ImportedRecord& record) {
@@ -104,7 +132,7 @@ class Importer {
     const std::string& id = encoded.trial_id;
     ASSIGN_OR_RETURN(const std::optional<v1::TrialResult> stored, Find(id));
     if (!stored || Content(*stored, id) != Content(record.result, id)) {
-      return Differs(id);
+      return OtherResult(id);
     }
     return AddedOrKnown(false);
   }
@@ -114,6 +142,9 @@ class Importer {
     ASSIGN_OR_RETURN(
         const AddedPublication added,
         AddImportedPublication(db_, entry.publication, entry.unix_ms));
+    if (absl::IsAlreadyExists(added.refusal)) {
+      return OtherVerdict(PublicationOf(entry.publication.trial_id));
+    }
     if (!added.refusal.ok()) {
       return Refused(std::string(added.refusal.message()));
     }
@@ -135,6 +166,22 @@ class Importer {
   }
 
  private:
+  // Whether the job's row, of time and request, is what `job` says.
+  static absl::StatusOr<v1::ImportVerdict> KnownJob(Statement row,
+                                                    const v1::LoggedJob& job,
+                                                    const std::string& what) {
+    ASSIGN_OR_RETURN(const bool found, row.Step());
+    if (!found) return NotHere(what);
+    // Read and written again: the bytes may be another release's.
+    v1::SubmitJobRequest stored;
+    if (row.Int(0) != job.created_unix_ms() ||
+        !stored.ParseFromString(row.Text(1)) ||
+        stored.SerializeAsString() != job.request().SerializeAsString()) {
+      return Differs(what, "request or time");
+    }
+    return AddedOrKnown(false);
+  }
+
   absl::StatusOr<std::optional<v1::TrialResult>> Find(
       const std::string& trial_id) {
     ASSIGN_OR_RETURN(Statement find, db_.Query("SELECT " REGATTA_RECORD_COLUMNS

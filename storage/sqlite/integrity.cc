@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
+#include "storage/paced_progress.h"
 #include "storage/sqlite/best_known.h"
 #include "storage/sqlite/record_codec.h"
 #include "storage/validate.h"
@@ -20,18 +21,25 @@
 namespace regatta::sqlite {
 namespace {
 
-// Records between two reports of progress.
-constexpr int64_t kStride = 4096;
-
 class Checker {
  public:
   Checker(Connection& db, const std::function<void(const LogFinding&)>& visit,
-          const UpkeepProgress& progress)
-      : db_(db), visit_(visit), progress_(progress) {}
+          const UpkeepProgress& progress, absl::Duration interval)
+      : db_(db), visit_(visit), progress_(progress, interval) {}
 
-  absl::StatusOr<int64_t> Run() {
+  absl::StatusOr<LogCheck> Run() {
     ASSIGN_OR_RETURN(const ReadTransaction snapshot,
                      ReadTransaction::Begin(db_));
+    // Goes before the transaction, whose end must not be stopped.
+    const StepWatch watch(db_, [this] { return progress_.GoOn(); });
+    const absl::Status status = CheckAll();
+    if (absl::IsCancelled(status)) return Stopped();
+    RETURN_IF_ERROR(status);
+    return check_;
+  }
+
+ private:
+  absl::Status CheckAll() {
     RETURN_IF_ERROR(CheckPages());
     RETURN_IF_ERROR(CheckWorkloads());
     RETURN_IF_ERROR(CheckContexts());
@@ -39,17 +47,19 @@ class Checker {
     RETURN_IF_ERROR(CheckRecords());
     RETURN_IF_ERROR(CheckOrdinals());
     RETURN_IF_ERROR(CheckPublications());
-    RETURN_IF_ERROR(CheckBestKnown());
-    return records_;
+    return CheckBestKnown();
   }
 
- private:
   void Found(std::string where, std::string what) {
+    if (++check_.findings > LogUpkeep::kMaxFindings) return;
     visit_({std::move(where), std::move(what)});
   }
 
-  absl::Status Progress(const char* phase, int64_t done, int64_t total) {
-    if (!progress_ || progress_(phase, done, total)) return absl::OkStatus();
+  absl::Status Begin(const char* phase, int64_t total = 0) {
+    return progress_.Begin(phase, total) ? absl::OkStatus() : Stopped();
+  }
+
+  static absl::Status Stopped() {
     return absl::CancelledError("the check was stopped");
   }
 
@@ -65,7 +75,7 @@ class Checker {
   }
 
   absl::Status CheckPages() {
-    RETURN_IF_ERROR(Progress("checking the file's pages", 0, 0));
+    RETURN_IF_ERROR(Begin("checking the file's pages"));
     return Each("PRAGMA integrity_check(100)", [&](const Statement& row) {
       if (row.Bytes(0) != "ok") Found("the file", row.Text(0));
       return absl::OkStatus();
@@ -120,6 +130,7 @@ class Checker {
     std::sort(jobs_.begin(), jobs_.end());
     ASSIGN_OR_RETURN(const int64_t total,
                      db_.Number("SELECT count(*) FROM record"));
+    RETURN_IF_ERROR(Begin("reading records", total));
     return Each(
         "SELECT r.id, r.trial_id, x.bytes, r.body, r.binary_hash, r.job_id, "
         "r.outcome, r.kind, r.abandoned, r.time_ns, r.schedule_hash, "
@@ -129,8 +140,8 @@ class Checker {
         "LEFT JOIN workload w ON w.id = c.workload_id ORDER BY r.id",
         [&](const Statement& row) {
           CheckRecord(row);
-          if (++records_ % kStride != 0) return absl::OkStatus();
-          return Progress("reading records", records_, total);
+          progress_.Done(++check_.records);
+          return absl::OkStatus();
         });
   }
 
@@ -264,7 +275,7 @@ class Checker {
   // Derives the view into a temporary table, which hides that of the file from
   // the statements that rebuild it.
   absl::Status CheckBestKnown() {
-    RETURN_IF_ERROR(Progress("deriving best-known again", 0, 0));
+    RETURN_IF_ERROR(Begin("deriving best-known again"));
     std::string layout;
     RETURN_IF_ERROR(
         Each("SELECT sql FROM main.sqlite_schema "
@@ -280,7 +291,7 @@ class Checker {
     }
     RETURN_IF_ERROR(db_.Execute(
         absl::StrCat("CREATE TEMP TABLE ", layout.substr(kCreate.size()))));
-    RETURN_IF_ERROR(RebuildBestKnown(db_).status());
+    RETURN_IF_ERROR(DeriveAllBest(db_));
     const auto differs = [&](const char* what) {
       return [this, what](const Statement& row) {
         Found(absl::StrCat("best-known of ", row.Text(0), " on ", row.Text(1),
@@ -309,18 +320,18 @@ class Checker {
 
   Connection& db_;
   const std::function<void(const LogFinding&)>& visit_;
-  const UpkeepProgress& progress_;
-  int64_t records_ = 0;
+  PacedProgress progress_;
+  LogCheck check_;
   std::vector<int64_t> jobs_;
   std::map<std::pair<int64_t, int64_t>, int64_t> highest_;  // by job and task
 };
 
 }  // namespace
 
-absl::StatusOr<int64_t> CheckIntegrity(
+absl::StatusOr<LogCheck> CheckIntegrity(
     Connection& db, const std::function<void(const LogFinding&)>& visit,
-    const UpkeepProgress& progress) {
-  return Checker(db, visit, progress).Run();
+    const UpkeepProgress& progress, absl::Duration interval) {
+  return Checker(db, visit, progress, interval).Run();
 }
 
 }  // namespace regatta::sqlite

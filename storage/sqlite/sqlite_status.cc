@@ -48,6 +48,8 @@ absl::Status SqliteStatus(int code, int os_error, const std::string& message,
       return absl::UnavailableError(text);
     case SQLITE_READONLY:
       return absl::FailedPreconditionError(text);
+    case SQLITE_INTERRUPT:
+      return absl::CancelledError(text);
     case SQLITE_TOOBIG:
       return absl::InvalidArgumentError(text);
     default:

@@ -8,6 +8,7 @@
 #include "storage/sqlite/best_known.h"
 #include "storage/sqlite/best_queries.h"
 #include "storage/sqlite/job_store.h"
+#include "storage/sqlite/rebuild_best.h"
 #include "storage/sqlite/record_store.h"
 #include "storage/validate.h"
 
@@ -131,11 +132,14 @@ absl::StatusOr<std::vector<ClassFacts>> SqliteTuningLog::FactsOfClasses()
   return FindClassFacts(*db);
 }
 
-absl::StatusOr<int64_t> SqliteTuningLog::RebuildBest() {
-  int64_t changed = 0;
-  RETURN_IF_ERROR(Write(
-      [&](Connection& db) { return Take(RebuildBestKnown(db), changed); }));
-  return changed;
+absl::StatusOr<int64_t> SqliteTuningLog::RebuildBest(
+    const UpkeepProgress& progress) {
+  return sqlite::RebuildBest(
+      readers_,
+      [this](const std::function<absl::Status(Connection&)>& write) {
+        return Write(write);
+      },
+      progress);
 }
 
 absl::Status SqliteTuningLog::ForEachRecord(

@@ -56,7 +56,7 @@ class SqliteTuningLog : public TuningLog {
       const std::function<bool(const WorkloadInfo&, const BestKnown&)>& visit)
       const override;
   absl::StatusOr<std::vector<ClassFacts>> FactsOfClasses() const override;
-  absl::StatusOr<int64_t> RebuildBest() override;
+  absl::StatusOr<int64_t> RebuildBest(const UpkeepProgress& progress) override;
   const LogUpkeep& upkeep() const override { return upkeep_; }
   LogExchange& exchange() override { return exchange_; }
   void NameHolder(const std::string& holder) override {

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
+#include "storage/paced_progress.h"
 #include "storage/sqlite/integrity.h"
 #include "storage/sqlite/sqlite_status.h"
 
@@ -46,13 +47,13 @@ bool IsScratchOf(const std::string& log_name, std::string_view name) {
 
 }  // namespace
 
-absl::StatusOr<int64_t> SqliteUpkeep::Check(
+absl::StatusOr<LogCheck> SqliteUpkeep::Check(
     const std::function<void(const LogFinding&)>& visit,
     const UpkeepProgress& progress) const {
   // Of its own: the check takes long, and leaves temporary tables.
   ASSIGN_OR_RETURN(const std::unique_ptr<Connection> db,
                    Connection::Open(path_, reader_mode_));
-  return CheckIntegrity(*db, visit, progress);
+  return CheckIntegrity(*db, visit, progress, PacedProgress::kInterval);
 }
 
 absl::Status SqliteUpkeep::Backup(const std::string& path,

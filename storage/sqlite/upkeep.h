@@ -17,7 +17,7 @@ class SqliteUpkeep : public LogUpkeep {
                ReaderPool* readers)
       : path_(std::move(path)), reader_mode_(reader_mode), readers_(readers) {}
 
-  absl::StatusOr<int64_t> Check(
+  absl::StatusOr<LogCheck> Check(
       const std::function<void(const LogFinding&)>& visit,
       const UpkeepProgress& progress) const override;
   absl::Status Backup(const std::string& path,

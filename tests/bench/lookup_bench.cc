@@ -161,9 +161,11 @@ void MeasureServer(TuningLog& log, const PlantedLog& plan, int calls) {
   service_options.complete_target = CompleteTarget;
   service_options.compiler_version = Version;
   TuningServiceImpl service(service_options);
-  LogServiceImpl log_service(&log, DescribeWorkloadText, [] {
-    return absl::StatusOr<std::string>(absl::UnimplementedError("not here"));
-  });
+  LogServiceImpl log_service(&log, DescribeWorkloadText,
+                             [](const UpkeepProgress&) {
+                               return absl::StatusOr<std::string>(
+                                   absl::UnimplementedError("not here"));
+                             });
   auto server = TuningServer::Start("127.0.0.1:0", &service, &log_service);
   CHECK(server.ok()) << server.status();
   const auto stub = v1::TuningService::NewStub(grpc::CreateChannel(

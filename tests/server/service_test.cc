@@ -146,11 +146,13 @@ class Service : public ::testing::Test {
     service.list_devices = [this] { return client_->ListDevices(); };
     service_ = std::make_unique<TuningServiceImpl>(service);
     log_service_ = std::make_unique<LogServiceImpl>(
-        &world_.plain_log(), DescribeWorkloadText, [this] {
+        &world_.plain_log(), DescribeWorkloadText,
+        [this](const UpkeepProgress& progress) {
           return WriteServerSnapshot(
               world_.plain_log(), *jobs_,
               [](const Target& target) { return target; },
-              [](const Target&) { return std::string(testing::kCompiler); });
+              [](const Target&) { return std::string(testing::kCompiler); },
+              progress);
         });
     auto server =
         TuningServer::Start("127.0.0.1:0", service_.get(), log_service_.get());
@@ -315,6 +317,47 @@ TEST_F(Service, RefusesWithTheRightCodesAndWords) {
   grpc::ClientContext large;
   status = stub_->SubmitJob(&large, bad, &job);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
+// A client that watches and never reads holds a place, and nothing else.
+TEST_F(Service, WatchersWhoDoNotReadHoldUpNobodyAndAreBounded) {
+  StartTracking();
+  grpc::ClientContext submit;
+  v1::Job job;
+  ASSERT_TRUE(stub_->SubmitJob(&submit, Request(100000), &job).ok());
+  v1::GetJobRequest request;
+  request.set_job_id(job.job_id());
+  struct Watcher {
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::ClientReader<v1::Job>> reader;
+  };
+  std::vector<std::unique_ptr<Watcher>> watchers;
+  for (int i = 0; i < TuningServiceImpl::kMaxStreams; ++i) {
+    auto watcher = std::make_unique<Watcher>();
+    watcher->reader = stub_->WatchJob(&watcher->context, request);
+    // The call has come to its place; from here on nothing is read.
+    v1::Job first;
+    ASSERT_TRUE(watcher->reader->Read(&first));
+    watchers.push_back(std::move(watcher));
+  }
+  EXPECT_TRUE(Watch(job.job_id()).empty());
+  EXPECT_EQ(status_.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status_.error_message(), HasSubstr("128 clients already"));
+  // Everything else goes on.
+  grpc::ClientContext get, cancel;
+  EXPECT_TRUE(stub_->GetJob(&get, request, &job).ok());
+  EXPECT_TRUE(stub_->CancelJob(&cancel, request, &job).ok());
+  // A place that is given up is free again.
+  watchers.front()->context.TryCancel();
+  watchers.front()->reader->Finish();
+  do {
+    Watch(job.job_id());
+  } while (status_.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_TRUE(status_.ok()) << status_.error_message();
+  for (size_t i = 1; i < watchers.size(); ++i) {
+    watchers[i]->context.TryCancel();
+    watchers[i]->reader->Finish();
+  }
 }
 
 TEST_F(Service, ATakenPortIsAnErrorThatSaysSo) {

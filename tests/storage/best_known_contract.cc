@@ -422,7 +422,7 @@ TEST_P(TuningLogContract, RandomHistoriesGiveTheAnswerOfTheRuleAndOfARebuild) {
       }
     }
     const auto before = log_->BestOfWorkload(workload.key).value();
-    ASSERT_OK(log_->RebuildBest());
+    ASSERT_OK(log_->RebuildBest(nullptr));
     const auto after = log_->BestOfWorkload(workload.key).value();
     ASSERT_EQ(before.size(), after.size());
     for (size_t i = 0; i < before.size(); ++i) {

@@ -182,14 +182,15 @@ TEST_F(Exchange, AFreshLogThatImportsAnExportExportsTheSame) {
               static_cast<int>(exported.size()));
     EXPECT_EQ(Tally(ImportInto(*source, ExportOf(*copy))).at(kKnown),
               static_cast<int>(exported.size()));
-    EXPECT_EQ(*copy->RebuildBest(), 0);
-    EXPECT_EQ(*source->RebuildBest(), 0);
-    EXPECT_EQ(*copy->upkeep().Check(
-                  [](const LogFinding& found) {
-                    ADD_FAILURE() << found.where << ": " << found.what;
-                  },
-                  nullptr),
-              3 * 64);
+    EXPECT_EQ(*copy->RebuildBest(nullptr), 0);
+    EXPECT_EQ(*source->RebuildBest(nullptr), 0);
+    const auto check = copy->upkeep().Check(
+        [](const LogFinding& found) {
+          ADD_FAILURE() << found.where << ": " << found.what;
+        },
+        nullptr);
+    ASSERT_OK(check);
+    EXPECT_EQ(check->records, 3 * 64);
   }
 }
 
@@ -225,12 +226,13 @@ TEST_F(Exchange, EvidenceOfAnotherLogChangesNothingOfOurOwn) {
     return true;
   }));
   EXPECT_EQ(imported, BestsOf(*ours, true).size());
-  EXPECT_EQ(*ours->upkeep().Check(
-                [](const LogFinding& found) {
-                  ADD_FAILURE() << found.where << ": " << found.what;
-                },
-                nullptr),
-            6 * 64);
+  const auto check = ours->upkeep().Check(
+      [](const LogFinding& found) {
+        ADD_FAILURE() << found.where << ": " << found.what;
+      },
+      nullptr);
+  ASSERT_OK(check);
+  EXPECT_EQ(check->records, 6 * 64);
 }
 
 TEST_F(Exchange, WhatMakesNoSenseIsRefusedAndTheRestIsTaken) {
@@ -330,6 +332,65 @@ TEST_F(Exchange, TwoLogsThatGoOnFromACopyDoNotTakeOneAnothersTrials) {
   auto third = Open("third");
   ImportInto(*third, ExportOf(*ours));
   expect_one_refusal(*third);
+}
+
+// Both logs gave their next job the same number, and both judged one trial.
+TEST_F(Exchange, JobsAndVerdictsThatDifferUnderOneNameAreConflicts) {
+  auto ours = Planted("ours", 9);
+  const WorkloadInfo workload = Matmul(8, 8, 8);
+  const v1::TrialResult trial = Trial(3, 64, workload, "tile{mi=1}", 100);
+  ASSERT_OK(ours->Append({trial}, 1));
+  ASSERT_OK(ours->upkeep().Backup(dir_.path() + "/copy", nullptr));
+  auto theirs = Open("copy");
+  const auto go_on = [&](TuningLog& log, const std::string& name,
+                         int64_t time_ns) {
+    v1::SubmitJobRequest request;
+    request.set_name(name);
+    EXPECT_EQ(*log.CreateJob(request, 500), 4);
+    EXPECT_OK(log.Publish(Verdict(trial, time_ns), 600));
+  };
+  go_on(*ours, "one", 90);
+  go_on(*theirs, "two", 80);
+  const auto entries = ExportOf(*theirs);
+  const auto before = Comparable(ExportOf(*ours));
+  const auto conflicts = [&](TuningLog& log,
+                             const std::vector<v1::LogEntry>& some) {
+    std::vector<std::string> reasons;
+    for (const auto& verdict : ImportInto(log, some, "other-lab")) {
+      if (verdict.status() == kRefused) reasons.push_back(verdict.reason());
+    }
+    return reasons;
+  };
+  EXPECT_THAT(
+      conflicts(*ours, entries),
+      ElementsAre(HasSubstr("job 4 is in this log with another request"),
+                  HasSubstr("the publication of trial 3/0/64 is in this log "
+                            "with another verdict")));
+  EXPECT_EQ(Comparable(ExportOf(*ours)), before);
+  // The same in a third log, which has what ours says.
+  auto third = Open("third");
+  EXPECT_THAT(conflicts(*third, ExportOf(*ours)), ElementsAre());
+  const auto third_before = Comparable(ExportOf(*third));
+  const std::string id = ours->LogId();
+  EXPECT_THAT(conflicts(*third, entries),
+              ElementsAre(HasSubstr("job " + id + ":4 is in this log with"),
+                          HasSubstr("the publication of trial " + id +
+                                    ":3/0/64 is in this log with another")));
+  EXPECT_EQ(Comparable(ExportOf(*third)), third_before);
+
+  // A verdict that this very log never gave is not taken for its own.
+  auto bare = Planted("bare", 10);
+  ASSERT_OK(bare->Append({trial}, 1));
+  v1::LogEntry claim;
+  v1::LoggedPublication& publication = *claim.mutable_publication();
+  publication.set_trial_id(bare->LogId() + ":3/0/64");
+  publication.set_workload_key(workload.key);
+  publication.set_device_class("zen4-2c");
+  publication.mutable_policy()->set_threads(1);
+  publication.mutable_policy()->set_cache(v1::CACHE_STATE_WARM);
+  publication.set_time_ns(90);
+  EXPECT_THAT(conflicts(*bare, {claim}),
+              ElementsAre(HasSubstr("of this very log, which does not have")));
 }
 
 TEST_F(Exchange, ADatabaseThatCannotBeWrittenIsNoBadLine) {

@@ -91,7 +91,7 @@ TEST(SqliteFault, AFailedAppendIsRefusedWholeAndTheLogStaysReadable) {
     log = OpenTuningLog(path);
     ASSERT_OK(log);
     EXPECT_EQ(IdSet(**log, workload), acked);
-    ASSERT_OK((*log)->RebuildBest());
+    ASSERT_OK((*log)->RebuildBest(nullptr));
     EXPECT_EQ(Describe(**(*log)->Best(KeyFor(workload))), best);
   }
   EXPECT_GT(struck, 15);

@@ -120,7 +120,7 @@ TEST(SqliteKill, EveryAcknowledgedTrialSurvivesSigkillAtAnyPoint) {
     }
     if (acked.empty()) continue;
     const std::string best = Describe(**(*log)->Best(KeyFor(workload)));
-    ASSERT_OK((*log)->RebuildBest());
+    ASSERT_OK((*log)->RebuildBest(nullptr));
     EXPECT_EQ(Describe(**(*log)->Best(KeyFor(workload))), best);
   }
   EXPECT_GT(acked.size(), 100u);

@@ -190,7 +190,7 @@ TEST_F(SqliteOpen, ReadOnlyNeitherCreatesNorWrites) {
     EXPECT_EQ((*log->Best(KeyFor(workload_)))->time_ns, 1000);
     EXPECT_STATUS(log->Append({}, 1), kFailedPrecondition, "read only");
     EXPECT_STATUS(log->PutWorkload(workload_), kFailedPrecondition, path_);
-    EXPECT_STATUS(log->RebuildBest(), kFailedPrecondition, path_);
+    EXPECT_STATUS(log->RebuildBest(nullptr), kFailedPrecondition, path_);
     auto during = Snapshot(dir_.path());
     EXPECT_EQ(during.erase("tuning.log.lock"), 1u);
     EXPECT_TRUE(during == before);

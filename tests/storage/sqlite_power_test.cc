@@ -92,7 +92,7 @@ std::vector<Step> Session() {
       wrong.mutable_spec()->set_trial_id("1/1/0");
       append({wrong, Result(ordinal++, w, "s9", 900)});
       steps.push_back(
-          [](TuningLog& log) { return log.RebuildBest().status(); });
+          [](TuningLog& log) { return log.RebuildBest(nullptr).status(); });
     }
   }
   return steps;
@@ -282,7 +282,7 @@ void ExpectWhole(const Script& script, const std::string& path,
     }
   }
   ASSERT_EQ(state, expected);
-  ASSERT_OK((*log)->RebuildBest());
+  ASSERT_OK((*log)->RebuildBest(nullptr));
   std::string rebuilt = StateOf(**log);
   // Only the ordinal has moved on.
   rebuilt.resize(rebuilt.rfind("next ordinal"));

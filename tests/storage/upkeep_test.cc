@@ -3,10 +3,12 @@
 
 #include <atomic>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "storage/sqlite/integrity.h"
 #include "tests/storage/records.h"
 #include "tests/support/process.h"
 
@@ -79,6 +81,46 @@ TEST_F(Upkeep, ProgressCanStopACheck) {
                 kCancelled, "stopped");
 }
 
+TEST_F(Upkeep, ACheckCanBeStoppedInTheMiddleOfThePages) {
+  std::vector<v1::TrialResult> batch;
+  for (int i = 20; i < 1000; ++i) batch.push_back(Trial(i));
+  ASSERT_OK(log_->Append(batch, 1));
+  const auto db =
+      sqlite::Connection::Open(path_, sqlite::Connection::Mode::kReadOnly);
+  ASSERT_OK(db);
+  std::map<std::string, int> asked;
+  const auto stop_after = [&](int calls) {
+    asked.clear();
+    return sqlite::CheckIntegrity(
+               **db, [](const LogFinding&) {},
+               [&asked, calls](const std::string& phase, int64_t, int64_t) {
+                 return ++asked[phase] < calls;
+               },
+               absl::ZeroDuration())
+        .status();
+  };
+  EXPECT_STATUS(stop_after(3), kCancelled, "the check was stopped");
+  EXPECT_EQ(asked,
+            (std::map<std::string, int>{{"checking the file's pages", 3}}));
+  // The connection is as it was.
+  EXPECT_OK(stop_after(1 << 30));
+  EXPECT_GT(asked.at("checking the file's pages"), 10);
+  EXPECT_GT(asked.at("reading records"), 10);
+}
+
+TEST_F(Upkeep, OnlyTheFirstFindingsAreToldAndAllAreCounted) {
+  std::vector<v1::TrialResult> batch;
+  for (int i = 20; i < 250; ++i) batch.push_back(Trial(i));
+  ASSERT_OK(log_->Append(batch, 1));
+  ASSERT_OK(log_->ReserveOrdinals(1, 0, 1000));
+  EXPECT_EQ(FindingsAfter("UPDATE record SET time_ns = 1 WHERE id > 10").size(),
+            static_cast<size_t>(LogUpkeep::kMaxFindings));
+  const auto check = log_->upkeep().Check([](const LogFinding&) {}, nullptr);
+  ASSERT_OK(check);
+  EXPECT_EQ(check->records, 250);
+  EXPECT_EQ(check->findings, 240);
+}
+
 #define EXPECT_FINDING(sql, text) \
   EXPECT_THAT(FindingsAfter(sql), Contains(HasSubstr(text)))
 
@@ -89,8 +131,8 @@ TEST_F(Upkeep, FindsABestKnownRowThatIsNotWhatTheRecordsSay) {
       "not what the records say");
   log_.reset();
   log_ = *OpenTuningLog(path_);
-  EXPECT_EQ(*log_->RebuildBest(), 1);
-  EXPECT_EQ(*log_->RebuildBest(), 0);
+  EXPECT_EQ(*log_->RebuildBest(nullptr), 1);
+  EXPECT_EQ(*log_->RebuildBest(nullptr), 0);
   EXPECT_THAT(Findings(*log_), IsEmpty());
 }
 TEST_F(Upkeep, FindsAMissingBestKnownRow) {

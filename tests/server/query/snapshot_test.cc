@@ -112,8 +112,8 @@ std::vector<std::string> AskServer(TuningLog& log, std::string* snapshot) {
   service_options.complete_target = Complete;
   service_options.compiler_version = Version;
   TuningServiceImpl service(service_options);
-  const auto write = [&] {
-    return WriteServerSnapshot(log, **jobs, Complete, Version);
+  const auto write = [&](const UpkeepProgress& progress) {
+    return WriteServerSnapshot(log, **jobs, Complete, Version, progress);
   };
   LogServiceImpl log_service(&log, DescribeWorkloadText, write);
   auto server = TuningServer::Start("127.0.0.1:0", &service, &log_service);
@@ -197,6 +197,21 @@ TEST_F(SnapshotTest, TheSameRowsGiveTheSameBytes) {
   const auto other = Plant("two.db");
   EXPECT_NE(other->LogId(), log_->LogId());
   EXPECT_EQ(*WriteSnapshot(*other, WriteOptions()), bytes_);
+}
+
+TEST_F(SnapshotTest, ProgressHearsOfItAndCanStopIt) {
+  SnapshotOptions options = WriteOptions();
+  std::vector<std::string> phases;
+  options.progress = [&](const std::string& phase, int64_t, int64_t) {
+    phases.push_back(phase);
+    return true;
+  };
+  EXPECT_EQ(*WriteSnapshot(*log_, options), bytes_);
+  ASSERT_FALSE(phases.empty());
+  EXPECT_EQ(phases[0], "reading best-known answers");
+  options.progress = [](const std::string&, int64_t, int64_t) { return false; };
+  const auto stopped = WriteSnapshot(*log_, options);
+  EXPECT_EQ(stopped.status().code(), absl::StatusCode::kCancelled);
 }
 
 TEST_F(SnapshotTest, RowsHoldWhatTheLogSaysAndLeaveDisprovedOnesOut) {

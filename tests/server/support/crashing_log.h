@@ -69,7 +69,9 @@ class CrashingLog : public TuningLog {
   absl::StatusOr<std::vector<ClassFacts>> FactsOfClasses() const override {
     return log_->FactsOfClasses();
   }
-  absl::StatusOr<int64_t> RebuildBest() override { return log_->RebuildBest(); }
+  absl::StatusOr<int64_t> RebuildBest(const UpkeepProgress& progress) override {
+    return log_->RebuildBest(progress);
+  }
   const LogUpkeep& upkeep() const override { return log_->upkeep(); }
   LogExchange& exchange() override { return log_->exchange(); }
   void NameHolder(const std::string& holder) override {
