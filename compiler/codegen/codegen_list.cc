@@ -1,12 +1,14 @@
 #include "compiler/codegen/code_generator.h"
 #include "compiler/codegen/llvm/llvm_code_generator.h"
+#include "compiler/codegen/opencl/opencl_code_generator.h"
 
 namespace regatta {
 
 absl::Span<const CodeGenerator* const> CodeGenerators() {
   static const LlvmCodeGenerator& llvm = *new LlvmCodeGenerator;
+  static const OpenClCodeGenerator& opencl = *new OpenClCodeGenerator;
   // To add a code generator, add it here.
-  static const CodeGenerator* const generators[] = {&llvm};
+  static const CodeGenerator* const generators[] = {&llvm, &opencl};
   return generators;
 }
 

@@ -5,6 +5,7 @@ namespace regatta {
 // To add a code generator, add its tool here.
 std::string CompilerVersionOfKind(std::string_view target_kind) {
   if (target_kind == "cpu") return CompilerVersionOf("LLVM " REGATTA_LLVM);
+  if (target_kind == "opencl") return CompilerVersionOf("OpenCL C 1.2");
   return "";
 }
 

@@ -9,10 +9,13 @@ regatta_test(compiler_codegen_test
   codegen_parallel_test.cc
   codegen_schedule_test.cc
   codegen_support.cc
+  device_cases.cc
   device_loops_test.cc
   device_programs.cc
+  device_support.cc
   loop_ir_test.cc
   module_support.cc
+  opencl_source_test.cc
   ../support/loop_interpreter.cc
   ../support/race_detector.cc
   LIBS regatta_compiler regatta_codegen TIMEOUT 300)

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "base/random.h"
 #include "compiler/lower/loop_ir.h"
 #include "compiler/lower/lower.h"
 #include "tests/compiler/codegen_support.h"
 #include "tests/compiler/device_programs.h"
+#include "tests/compiler/device_support.h"
 #include "tests/compiler/status_text.h"
 #include "tests/support/loop_interpreter.h"
 
@@ -174,22 +174,6 @@ TEST(DeviceLoops, AGuardAroundALoadMakesItsOwnNeedless) {
   EXPECT_THAT(
       loop::ToString(lowered->program),
       HasSubstr("if 0 <= 8*v0+v1 < 30\n        y[8*v0+v1] = x[8*v0+v1]"));
-}
-
-// Small whole numbers, so that every order of summing gives the same.
-std::vector<TensorValues> WholeNumbers(const loop::Program& program,
-                                       uint64_t seed) {
-  Random random(seed);
-  std::vector<TensorValues> inputs;
-  for (const loop::Buffer& buffer : program.buffers) {
-    if (buffer.scope != Scope::kInput) continue;
-    TensorValues values(buffer.elements);
-    for (double& value : values) {
-      value = static_cast<double>(random.Below(15)) - 7;
-    }
-    inputs.push_back(std::move(values));
-  }
-  return inputs;
 }
 
 TEST(DeviceLoops, AStagedMatmulComputesTheProduct) {

@@ -13,6 +13,7 @@
 #include "compiler/codegen/llvm/parallel_runtime.h"
 #include "compiler/codegen/llvm/shared_object.h"
 #include "compiler/codegen/llvm/target_info.h"
+#include "compiler/codegen/module_buffers.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -76,17 +77,6 @@ absl::StatusOr<Emitted> EmitModule(const LoweredProgram& lowered,
   return emitted;
 }
 
-BufferRole RoleOf(loop::Scope scope) {
-  switch (scope) {
-    case loop::Scope::kInput:
-      return BufferRole::kInput;
-    case loop::Scope::kOutput:
-      return BufferRole::kOutput;
-    default:
-      return BufferRole::kWorkspace;
-  }
-}
-
 // Iterations of the kernel's parallel loops, 1 when it has none.
 int64_t ParallelExtent(const loop::Stmt& stmt) {
   if (stmt.kind == loop::Stmt::Kind::kFor) {
@@ -97,34 +87,6 @@ int64_t ParallelExtent(const loop::Stmt& stmt) {
     extent = std::max(extent, ParallelExtent(*child));
   }
   return extent;
-}
-
-void DescribeBuffers(const LoweredProgram& lowered, const Workload& workload,
-                     Module& module, std::vector<int>& place) {
-  const loop::Program& program = lowered.program;
-  place.assign(program.buffers.size(), -1);
-  for (size_t i = 0; i < program.buffers.size(); ++i) {
-    const loop::Buffer& buffer = program.buffers[i];
-    ModuleBuffer described;
-    described.name = buffer.name;
-    described.role = RoleOf(buffer.scope);
-    described.dtype = buffer.dtype;
-    described.shape = {buffer.elements};
-    described.bytes = buffer.elements * DTypeBytes(buffer.dtype);
-    if (described.role == BufferRole::kWorkspace) {
-      if (lowered.workspace_offset[i] < 0) continue;  // a register, or unused
-      described.workspace_offset = lowered.workspace_offset[i];
-      described.bytes = lowered.workspace_stride[i] *
-                        (buffer.per_thread ? program.threads : 1);
-    } else {
-      described.alignment = DTypeBytes(buffer.dtype);
-      if (buffer.tensor >= 0) {
-        described.shape = workload.tensors[buffer.tensor].shape;
-      }
-    }
-    place[i] = static_cast<int>(module.buffers.size());
-    module.buffers.push_back(std::move(described));
-  }
 }
 
 std::string ToolVersion() { return absl::StrCat("LLVM ", LLVM_VERSION_STRING); }
@@ -141,8 +103,8 @@ absl::StatusOr<Module> MakeModule(const LoweredProgram& lowered,
   module.target = target.ToString();
   module.compiler_version = CompilerVersionOf(ToolVersion());
   module.threads = lowered.program.threads;
-  std::vector<int> place;
-  DescribeBuffers(lowered, workload, module, place);
+  const std::vector<int> place =
+      DescribeBuffers(lowered, workload, MemorySpace::kHost, module);
   for (const loop::Kernel& kernel : lowered.program.kernels) {
     ModuleKernel described;
     described.entry = absl::StrCat(module.name, "_", kernel.name);

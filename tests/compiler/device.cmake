@@ -1,0 +1,12 @@
+# Code for devices, run. Needs an OpenCL device: PoCL is one on any processor.
+regatta_test(compiler_opencl_test
+  codegen_support.cc
+  device_cases.cc
+  device_programs.cc
+  device_support.cc
+  module_support.cc
+  opencl_code_test.cc
+  opencl_run.cc
+  ../support/loop_interpreter.cc
+  ../support/race_detector.cc
+  LIBS regatta_compiler regatta_codegen regatta_run TIMEOUT 300)

@@ -1,0 +1,251 @@
+// OpenCL C as text, and the targets of its generator: no OpenCL is needed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "compiler/codegen/code_generator.h"
+#include "compiler/codegen/compiler_version.h"
+#include "compiler/compile.h"
+#include "compiler/lower/lower.h"
+#include "tests/compiler/codegen_support.h"
+#include "tests/compiler/device_cases.h"
+#include "tests/compiler/device_programs.h"
+#include "tests/compiler/device_support.h"
+#include "tests/compiler/status_text.h"
+
+namespace regatta {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+const CodeGenerator& OpenCl() { return *FindCodeGenerator("opencl"); }
+
+std::string SourceOf(const loop::Program& program,
+                     const std::string& target = "opencl") {
+  return BuildFor(program, CompleteTargetOf(target)).loadable;
+}
+
+TEST(OpenClTargets, AreCompletedWithWhatNearlyEveryDeviceHas) {
+  EXPECT_EQ(CompleteTargetOf("opencl").ToString(),
+            "opencl,vector_bits=128,max_group=256,local_bytes=32768");
+  const Target given = CompleteTargetOf(
+      "opencl,features=+cl_khr_fp16+images,vector_bits=64,max_group=1024,"
+      "local_bytes=16384,subgroup=16");
+  EXPECT_EQ(*OpenCl().Complete(given), given);
+  EXPECT_EQ(given.max_group, 1024);
+}
+
+TEST(OpenClTargets, FieldsOfProcessorsAreRefused) {
+  for (const char* text :
+       {"opencl,mcpu=znver4", "opencl,triple=x86_64-linux-gnu",
+        "opencl,vector_registers=32", "opencl,max_registers=255"}) {
+    const auto result = CompleteTarget(*ParseTarget(text));
+    EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(StatusText(result), HasSubstr("its driver knows the rest"));
+  }
+  EXPECT_THAT(StatusText(CompleteTarget(*ParseTarget("opencl,features=-x"))),
+              HasSubstr("feature '-x' is taken away"));
+  EXPECT_THAT(StatusText(CompleteTarget(*ParseTarget("opencl,vector_bits=24"))),
+              HasSubstr("not a power of two"));
+}
+
+TEST(OpenClTargets, TheVersionIsTheCompilersOwn) {
+  EXPECT_EQ(CompilerVersion(CompleteTargetOf("opencl")),
+            CompilerVersionOfKind("opencl"));
+  EXPECT_THAT(CompilerVersionOfKind("opencl"), HasSubstr("/OpenCL C 1.2"));
+  EXPECT_EQ(OpenCl().Host().status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(OpenClSource, EqualProgramsGiveEqualText) {
+  for (const DeviceCase& c : DeviceCases()) {
+    EXPECT_EQ(SourceOf(c.program), SourceOf(c.program)) << c.name;
+  }
+}
+
+TEST(OpenClSource, AMapIsThisText) {
+  const loop::Program program =
+      MapProgram(1000, 4, DType::kF32,
+                 {{DType::kF32, [](loop::ValuePtr x) {
+                     return loop::Binary(BinaryOp::kMax, x, loop::Const(0.5));
+                   }}});
+  EXPECT_EQ(SourceOf(program), R"(float k_max(float a, float b) {
+  return a > b || a != a ? a : b;
+}
+
+__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
+void k_k0(
+    __global const float* restrict b0_x,
+    __global float* restrict b1_y) {
+  const int v0 = (int)get_group_id(0);
+  const int v1 = (int)get_local_id(0);
+  if ((unsigned int)(v0 * 256 + v1 * 4) < 1000u) {
+    const float4 x0 = *(__global const float4*)(b0_x + v0 * 256 + v1 * 4);
+    *(__global float4*)(b1_y + v0 * 256 + v1 * 4) = (float4)(k_max(x0.s0, 0.5f), k_max(x0.s1, 0.5f), k_max(x0.s2, 0.5f), k_max(x0.s3, 0.5f));
+  }
+}
+)");
+}
+
+TEST(OpenClSource, AModuleSaysHowToLaunchItsKernels) {
+  const loop::Program program = TiledMatmul{.m = 50, .n = 70, .k = 8}.Emit();
+  const Module module = BuildFor(program, CompleteTargetOf("opencl"), "mm");
+  EXPECT_EQ(module.target,
+            "opencl,vector_bits=128,max_group=256,local_bytes=32768");
+  ASSERT_EQ(module.kernels.size(), 1u);
+  EXPECT_EQ(module.kernels[0].entry, "mm_k0");
+  EXPECT_THAT(module.kernels[0].arguments, ElementsAre(0, 1, 2));
+  // 16 x 16 tiles: columns are dimension 0.
+  EXPECT_THAT(module.kernels[0].grid, ElementsAre(5, 4));
+  EXPECT_THAT(module.kernels[0].group, ElementsAre(4, 8));
+  EXPECT_EQ(module.kernels[0].shared_bytes, 0);
+  EXPECT_EQ(module.workspace_bytes, 0);
+  ASSERT_EQ(module.buffers.size(), 3u);
+  for (const ModuleBuffer& buffer : module.buffers) {
+    EXPECT_EQ(buffer.space, MemorySpace::kDevice);
+    EXPECT_EQ(buffer.alignment, 64);
+  }
+  EXPECT_EQ(module.relocatable, "");
+}
+
+TEST(OpenClSource, WorkspaceIsAnAllocationOfItsOwn) {
+  for (const DeviceCase& c : DeviceCases()) {
+    if (c.name != "ThreeKernels") continue;
+    const Module module = BuildFor(c.program, CompleteTargetOf("opencl"));
+    const auto workspace = module.BuffersWithRole(BufferRole::kWorkspace);
+    ASSERT_EQ(workspace.size(), 2u);
+    EXPECT_EQ(workspace[0]->bytes, 96 * 4);
+    EXPECT_EQ(workspace[1]->bytes, 4);
+    EXPECT_EQ(workspace[1]->workspace_offset, 0);
+    // The second kernel is one thread's; what only it reads is const there.
+    EXPECT_THAT(module.kernels[1].grid, ElementsAre(1));
+    EXPECT_THAT(module.kernels[1].group, ElementsAre(1));
+    EXPECT_THAT(module.loadable,
+                HasSubstr("__global const int* restrict b2_s,\n"
+                          "    __global int* restrict b3_total)"));
+    return;
+  }
+  FAIL() << "no such case";
+}
+
+TEST(OpenClSource, HalfIsComputedInFloatWithOrWithoutTheExtension) {
+  const loop::Program program =
+      TiledMatmul{.dtype = DType::kF16, .out = DType::kF16}.Emit();
+  const std::string plain = SourceOf(program);
+  EXPECT_THAT(plain, HasSubstr("vload_half(0, (const __private half*)&bits)"));
+  EXPECT_THAT(plain, HasSubstr("__local unsigned short b3_a_tile"));
+  EXPECT_THAT(plain, Not(HasSubstr("cl_khr_fp16")));
+  const std::string extended =
+      SourceOf(program, "opencl,features=+cl_khr_fp16");
+  EXPECT_THAT(extended,
+              StartsWith("#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n"));
+  EXPECT_THAT(extended, HasSubstr("as_ushort(convert_half_rte(x))"));
+  // Staging moves bits.
+  EXPECT_THAT(plain, HasSubstr("const unsigned short x0 = "));
+}
+
+TEST(OpenClSource, BarriersOrderGlobalMemoryWhereThreadsMeetThere) {
+  EXPECT_THAT(SourceOf(TiledMatmul().Emit()),
+              Not(HasSubstr("CLK_GLOBAL_MEM_FENCE")));
+  ProgramWriter w;
+  const int y = w.Add("y", loop::Scope::kOutput, DType::kF32, 64);
+  const int s = w.Add("s", loop::Scope::kWorkspace, DType::kF32, 64);
+  const int t = w.Var();
+  w.Kernel(loop::For(
+      t, 64, loop::LoopKind::kThread,
+      loop::Block({loop::Store(s, V(t), loop::Const(1)), loop::Barrier(),
+                   loop::Store(y, V(t), w.Load(s, V(t, -1) + Affine(63)))})));
+  EXPECT_THAT(
+      SourceOf(w.program),
+      HasSubstr("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"));
+}
+
+TEST(OpenClSource, OffsetsAreWideOnlyWhereTheyHaveToBe) {
+  ProgramWriter w;
+  constexpr int64_t kRow = int64_t{1} << 20;
+  const int x = w.Add("x", loop::Scope::kInput, DType::kI8, 4096 * kRow);
+  const int y = w.Add("y", loop::Scope::kOutput, DType::kI8, 4096);
+  const int g = w.Var();
+  w.Kernel(loop::For(g, 4096, loop::LoopKind::kGroup,
+                     loop::Store(y, V(g), w.Load(x, V(g, kRow)))));
+  const std::string source = SourceOf(w.program);
+  EXPECT_THAT(source, HasSubstr("b0_x[(long)v0 * 1048576]"));
+  EXPECT_THAT(source, HasSubstr("b1_y[v0] ="));
+}
+
+TEST(OpenClSource, WhatATargetHasNotIsRefusedByTheNameOfTheLimit) {
+  const auto refusal = [](const loop::Program& program,
+                          const std::string& target) {
+    const auto result =
+        OpenCl().Generate(*LowerProgram(program), TensorsOnly(program),
+                          CompleteTargetOf(target), "k");
+    EXPECT_EQ(result.status().code(), absl::StatusCode::kFailedPrecondition);
+    return std::string(result.status().message());
+  };
+  const loop::Program matmul = TiledMatmul().Emit();
+  EXPECT_EQ(refusal(matmul, "opencl,max_group=16"),
+            "max_group: kernel k0 has 32 work-items in a group, the target 16");
+  EXPECT_EQ(refusal(matmul, "opencl,local_bytes=512"),
+            "local_bytes: kernel k0 has 1024 bytes of memory in a group, the "
+            "target 512");
+  const loop::Program wide =
+      MapProgram(64, 1, DType::kF32,
+                 {{DType::kF32, [](loop::ValuePtr x) {
+                     return loop::Cast(loop::Cast(x, DType::kF64), DType::kF32);
+                   }}});
+  EXPECT_THAT(refusal(wide, "opencl"), StartsWith("cl_khr_fp64: kernel k0"));
+  EXPECT_THAT(SourceOf(wide, "opencl,features=+cl_khr_fp64"),
+              HasSubstr("#pragma OPENCL EXTENSION cl_khr_fp64 : enable"));
+}
+
+TEST(OpenClSource, PartsOfALibraryStandBesideEachOther) {
+  const loop::Program program =
+      MapProgram(8, 1, DType::kF32, {{DType::kF32, [](loop::ValuePtr x) {
+                                        return loop::Binary(BinaryOp::kMin, x,
+                                                            loop::Const(1));
+                                      }}});
+  const Target target = CompleteTargetOf("opencl");
+  std::vector<std::string> parts;
+  for (const char* name : {"first", "second"}) {
+    const auto part = OpenCl().GeneratePart(*LowerProgram(program),
+                                            TensorsOnly(program), target, name);
+    ASSERT_STATUS_OK(part);
+    EXPECT_EQ(part->loadable, "");
+    parts.push_back(part->relocatable);
+  }
+  const auto library = OpenCl().LinkLibrary(parts, target);
+  ASSERT_STATUS_OK(library);
+  for (const char* name :
+       {"first_min(float", "second_min(float", "first_k0(", "second_k0("}) {
+    EXPECT_THAT(*library, HasSubstr(name));
+  }
+}
+
+TEST(OpenClSource, ProgramsForProcessorsAreRefusedThereAndTheReverse) {
+  const loop::Program device = TiledMatmul().Emit();
+  const auto cpu = FindCodeGenerator("cpu")->Generate(
+      *LowerProgram(device), TensorsOnly(device), HostForTests(), "k");
+  EXPECT_EQ(cpu.status().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(StatusText(cpu), HasSubstr("a device with groups of threads"));
+  ProgramWriter w(2);
+  const int y = w.Add("y", loop::Scope::kOutput, DType::kF32, 8);
+  const int s = w.Add("s", loop::Scope::kWorkspace, DType::kF32, 1);
+  w.program.buffers[s].per_thread = true;
+  const int p = w.Var();
+  w.Kernel(
+      loop::For(p, 8, loop::LoopKind::kParallel,
+                loop::Block({loop::Store(s, Affine(0), loop::Const(1)),
+                             loop::Store(y, V(p), w.Load(s, Affine(0)))})));
+  const auto opencl =
+      OpenCl().Generate(*LowerProgram(w.program), TensorsOnly(w.program),
+                        CompleteTargetOf("opencl"), "k");
+  EXPECT_EQ(opencl.status().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(StatusText(opencl), HasSubstr("one per thread of a processor"));
+}
+
+}  // namespace
+}  // namespace regatta
