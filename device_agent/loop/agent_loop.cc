@@ -97,6 +97,10 @@ void AgentLoop::SendHello() {
   v1::AgentMessage message;
   v1::Hello& hello = *message.mutable_hello();
   hello = hello_;
+  hello.clear_devices();
+  for (v1::DeviceInfo& device : ShownDevices()) {
+    *hello.add_devices() = std::move(device);
+  }
   hello.set_protocol_version(v1::PROTOCOL_VERSION_CURRENT);
   for (const auto& [id, held] : held_) {
     if (held.curtailed) continue;
@@ -218,12 +222,30 @@ void AgentLoop::OnGoodbye(const v1::Goodbye& goodbye) {
 
 void AgentLoop::OnDevices(std::vector<v1::DeviceInfo> devices) {
   hello_.clear_devices();
-  v1::AgentMessage message;
   for (v1::DeviceInfo& device : devices) {
-    *message.mutable_device_update()->add_devices() = device;
     *hello_.add_devices() = std::move(device);
   }
-  if (state_ == State::kWelcomed) Send(std::move(message));
+  SendDevices();
+}
+
+std::vector<v1::DeviceInfo> AgentLoop::ShownDevices() const {
+  std::vector<v1::DeviceInfo> devices(hello_.devices().begin(),
+                                      hello_.devices().end());
+  if (spool_trouble_.empty()) return devices;
+  for (v1::DeviceInfo& device : devices) {
+    device.set_health(absl::StrCat("draining: the result spool cannot be ",
+                                   "written: ", spool_trouble_));
+  }
+  return devices;
+}
+
+void AgentLoop::SendDevices() {
+  if (state_ != State::kWelcomed) return;
+  v1::AgentMessage message;
+  for (v1::DeviceInfo& device : ShownDevices()) {
+    *message.mutable_device_update()->add_devices() = std::move(device);
+  }
+  Send(std::move(message));
 }
 
 void AgentLoop::OnShutdown() {
@@ -316,6 +338,7 @@ SteadyTime AgentLoop::NextWake() const {
   for (const auto& [id, held] : held_) {
     next = std::min(next, held.curtailed ? held.expires_at : held.curtail_at);
   }
+  if (!spool_trouble_.empty()) next = std::min(next, probe_spool_at_);
   if (state_ == State::kWaiting) return std::min(next, connect_at_);
   next = std::min(next, SilenceEnds());
   if (state_ != State::kWelcomed) return next;

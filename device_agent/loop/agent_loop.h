@@ -14,6 +14,10 @@
 //   two minutes, longer than any lease, it is accepted as a tracker whose state
 //   was deleted.
 // - A tracker that is silent for three heartbeats is taken for gone.
+// - While the spool cannot be written, work is refused and every device's
+// health
+//   says "draining: ..."; the disk is tried every few seconds until it takes
+//   results again.
 // - Reconnecting: five quick tries (0.1-0.5 s apart, so that a restarted local
 //   tracker is found within a second), then full jitter growing to 30 s.
 //
@@ -73,6 +77,8 @@ class AgentLoop {
     int64_t max_batch_bytes = (1 << 20) - 8192;
     int64_t max_batch_results = 64;
     double refuse_at_fullness = 0.8;  // of the spool
+    // How often a disk that refused results is tried.
+    absl::Duration probe_spool_every = absl::Seconds(5);
   };
 
   // `clock` and `spool` outlive the loop.
@@ -130,6 +136,13 @@ class AgentLoop {
   // Closes and schedules the next try.
   void Disconnect(const std::string& reason);
   void SendHello();
+  // Makes results durable and, where that failed before, sees whether the disk
+  // takes them again.
+  void SettleSpool();
+  void NoteSpool(const absl::Status& status);
+  // The devices as the tracker is to see them now.
+  std::vector<v1::DeviceInfo> ShownDevices() const;
+  void SendDevices();
   void SendHeartbeat();
   void SendRelease(const std::string& assignment_id, int64_t lease_epoch,
                    const std::string& reason);
@@ -159,7 +172,8 @@ class AgentLoop {
   std::vector<AgentAction> actions_;
   std::map<std::string, Held> held_;
   bool draining_ = false;
-  bool spool_failing_ = false;  // the last sync failed
+  std::string spool_trouble_;  // why the spool cannot be written, or ""
+  SteadyTime probe_spool_at_;  // counts while there is trouble
   int64_t work_ticks_ = 0;
 
   SteadyTime connect_at_;

@@ -53,7 +53,9 @@ std::string AgentLoop::WhyRefuse(const v1::Assignment& assignment) const {
     return absl::StrCat("the result spool is ",
                         static_cast<int>(spool_->Fullness() * 100), " % full");
   }
-  if (spool_failing_) return "the result spool cannot be written";
+  if (!spool_trouble_.empty()) {
+    return absl::StrCat("the result spool cannot be written: ", spool_trouble_);
+  }
   if (std::string why = WhyUnfit(assignment, hello_); !why.empty()) return why;
   int64_t on_device = 0;
   for (const auto& [id, held] : held_) {
@@ -84,12 +86,8 @@ void AgentLoop::OnResult(const std::string& assignment_id,
   spooled.set_assignment_id(assignment_id);
   spooled.set_last(last && current && !it->second.curtailed);
   *spooled.mutable_result() = std::move(result);
-  if (absl::Status status = spool_->Append(spooled);
-      !status.ok() && !spool_failing_) {
-    spool_failing_ = true;
-    LOG(kError) << "result spool: " << status.message()
-                << "; results stay in memory, new work is refused";
-  }
+  // What the disk refuses is tried again, and reported, by Settle.
+  spool_->Append(spooled).IgnoreError();
   if (last && current) {
     gate_.Close(assignment_id);
     held_.erase(it);
@@ -171,18 +169,38 @@ void AgentLoop::OnResultAck(const v1::ResultAck& ack) {
   last_result_progress_ = clock_->Steady();
 }
 
-std::vector<AgentAction> AgentLoop::Settle() {
-  if (!spool_->durable()) {
-    const absl::Status status = spool_->Sync();
-    if (!status.ok() && !spool_failing_) {
-      spool_failing_ = true;
-      LOG(kError) << "result spool: " << status.message()
-                  << "; results stay in memory, new work is refused";
-    } else if (status.ok() && spool_failing_) {
-      spool_failing_ = false;
-      LOG(kInfo) << "result spool: written again";
-    }
+void AgentLoop::NoteSpool(const absl::Status& status) {
+  const std::string before =
+      std::exchange(spool_trouble_, std::string(status.message()));
+  if (spool_trouble_ == before) return;
+  if (status.ok()) {
+    LOG(kInfo) << "result spool: written again";
+  } else if (before.empty()) {
+    LOG(kError) << "result spool: " << status.message()
+                << "; results stay in memory, new work is refused";
   }
+  SendDevices();
+}
+
+void AgentLoop::SettleSpool() {
+  if (state_ == State::kStopped || spool_trouble_.empty()) {
+    if (const absl::Status status = spool_->Sync(); !status.ok()) {
+      NoteSpool(status);
+      probe_spool_at_ = clock_->Steady() + options_.probe_spool_every;
+    }
+    return;
+  }
+  // A result that waits is tried at once. Without one, only a probe can tell
+  // whether there is room: nothing new comes while work is refused.
+  if (spool_->durable() && clock_->Steady() < probe_spool_at_) return;
+  probe_spool_at_ = clock_->Steady() + options_.probe_spool_every;
+  absl::Status status = spool_->Sync();
+  if (status.ok()) status = spool_->Probe();
+  NoteSpool(status);
+}
+
+std::vector<AgentAction> AgentLoop::Settle() {
+  SettleSpool();
   if (state_ == State::kWelcomed) SendResults();
   return std::exchange(actions_, {});
 }

@@ -173,6 +173,23 @@ absl::Status Spool::Sync() {
   return written;
 }
 
+absl::Status Spool::Probe() {
+  // The block that the file ends in has room even on a full disk, so this is
+  // longer. After a crash it reads as the forgetting of an unknown result.
+  constexpr size_t kProbeBytes = 64 << 10;
+  v1::TrialAck nothing;
+  nothing.set_trial_id(std::string(kProbeBytes, '-'));
+  const int64_t end = file_bytes_;
+  RETURN_IF_ERROR(
+      Write(FrameSpoolRecord(kSpoolForget, nothing.SerializeAsString())));
+  const absl::Status synced = storage_->Sync();
+  file_bytes_ = end;
+  tail_dirty_ = !storage_->Truncate(end).ok();
+  // What else was written since the last Sync may be nowhere now.
+  sync_failed_ = sync_failed_ || !synced.ok();
+  return synced;
+}
+
 void Spool::Forget(const std::string& trial_id, int32_t attempt) {
   const auto [first, last] = by_key_.equal_range({trial_id, attempt});
   std::vector<Sequence> gone;

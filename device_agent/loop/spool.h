@@ -64,6 +64,9 @@ class Spool {
   absl::Status Append(const v1::SpooledResult& result);
   // OK: everything in the spool is durable.
   absl::Status Sync();
+  // Whether the disk takes results, by writing and syncing as much as one of
+  // many trials needs, and taking it back. OK: it does.
+  absl::Status Probe();
   // Drops every copy of this attempt's result. Unknown ones are ignored.
   void Forget(const std::string& trial_id, int32_t attempt);
 

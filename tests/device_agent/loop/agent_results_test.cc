@@ -165,6 +165,50 @@ TEST_F(AgentResultsTest, AFullDiskSendsFromMemoryAndRefusesNewWork) {
   EXPECT_TRUE(Replies().back().accepted());
 }
 
+// Once the results in memory are delivered nothing is left to write: only
+// trying the disk can tell that there is room again.
+TEST_F(AgentResultsTest, AfterAFullDiskWorkIsTakenAgainWithoutARestart) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a"));
+  // Room for a Forget, as on the last block of a full disk; none for a result.
+  disk_.capacity = static_cast<int64_t>(disk_.content.size()) + 40;
+  Finish(TestAssignment("a"), 0);
+  Ack("a/0", v1::ACK_STATUS_STORED);
+  EXPECT_EQ(spool_->count(), 0);
+  const auto health = [this] {
+    const auto updates = Sent(&v1::AgentMessage::has_device_update,
+                              &v1::AgentMessage::device_update);
+    return updates.empty() ? "none sent" : updates.back().devices(0).health();
+  };
+  EXPECT_EQ(health(),
+            "draining: the result spool cannot be written: the fake disk is "
+            "full");
+  for (int i = 0; i < 3; ++i) {
+    Pass(absl::Seconds(7));
+    AckHeartbeat({});
+    Assign(TestAssignment("b"));
+    EXPECT_THAT(Replies().back().reason(), HasSubstr("cannot be written"));
+  }
+  // A tracker that comes anew is told, too, whatever the probes say meanwhile.
+  v1::DeviceInfo device = TestHello().devices(0);
+  device.set_health("ok");
+  loop_->OnDevices({device});
+  Collect();
+  EXPECT_THAT(health(), HasSubstr("draining: "));
+  loop_->OnDisconnected(absl::UnavailableError("gone"));
+  connected_ = false;
+  ConnectWelcomed();
+  EXPECT_THAT(Hellos().back().devices(0).health(), HasSubstr("draining: "));
+  disk_.capacity = -1;
+  Clear();
+  Pass(absl::Seconds(6));
+  EXPECT_EQ(health(), "ok");
+  Assign(TestAssignment("c"));
+  EXPECT_TRUE(Replies().back().accepted());
+  // The probe left nothing behind.
+  EXPECT_LT(disk_.content.size(), 1000u);
+}
+
 TEST_F(AgentResultsTest, ADeviceUpdateIsSentNowAndInLaterHellos) {
   ConnectWelcomed();
   v1::DeviceInfo device = TestHello().devices(0);

@@ -15,10 +15,11 @@ namespace regatta {
 
 // Outlives the storages opened on it, as a disk outlives processes.
 struct FakeDisk {
-  std::string content;   // as the running system sees it
-  std::string durable;   // as it would be after a loss of power
-  int64_t fail_at = -1;  // the Nth operation from now fails, counted from 0
-  bool broken = false;   // every write and sync fails
+  std::string content;    // as the running system sees it
+  std::string durable;    // as it would be after a loss of power
+  int64_t fail_at = -1;   // the Nth operation from now fails, counted from 0
+  bool broken = false;    // every write and sync fails
+  int64_t capacity = -1;  // bytes; what does not fit is not written
   int64_t operations = 0;
   int64_t syncs = 0;
 
@@ -59,6 +60,10 @@ class FakeSpoolStorage : public SpoolStorage {
     if (disk_->Fails()) {
       disk_->content.append(bytes.substr(0, bytes.size() / 2));
       return absl::ResourceExhaustedError("no space left on the fake disk");
+    }
+    if (disk_->capacity >= 0 && disk_->content.size() + bytes.size() >
+                                    static_cast<size_t>(disk_->capacity)) {
+      return absl::ResourceExhaustedError("the fake disk is full");
     }
     disk_->content.append(bytes);
     return absl::OkStatus();

@@ -408,5 +408,24 @@ TEST_F(SpoolFileTest, NamesTheFileThatCannotBeOpened) {
               HasSubstr("/nowhere/at/all/spool"));
 }
 
+// A probe may fail or be cut short anywhere: results are neither lost nor made.
+TEST(SpoolTest, AProbeThatFailsAtAnyOperationChangesNoResult) {
+  for (int64_t fail_at = 0; fail_at < 4; ++fail_at) {
+    for (const size_t kept : {size_t{0}, size_t{100}, size_t{100'000}}) {
+      FakeDisk disk = DiskWith(2);
+      auto spool = OpenOrDie(&disk);
+      disk.fail_at = fail_at;
+      const bool probed = spool->Probe().ok();
+      EXPECT_EQ(probed, fail_at >= 2) << fail_at;  // append, sync, truncate
+      disk.fail_at = -1;
+      EXPECT_THAT(Trials(*spool), ElementsAre("t0", "t1"));
+      EXPECT_TRUE(spool->Append(MakeResult("t2")).ok() || !probed);
+      EXPECT_TRUE(spool->Sync().ok());
+      disk.LosePower(kept);
+      EXPECT_THAT(Trials(*OpenOrDie(&disk)), ElementsAre("t0", "t1", "t2"));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace regatta
