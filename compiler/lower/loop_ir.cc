@@ -90,13 +90,15 @@ StmtPtr For(int var, int64_t extent, LoopKind kind, StmtPtr body,
   return stmt;
 }
 
-StmtPtr Store(int buffer, Affine offset, ValuePtr value, Reduction accumulate) {
+StmtPtr Store(int buffer, Affine offset, ValuePtr value, Reduction accumulate,
+              bool streaming) {
   auto stmt = std::make_shared<Stmt>();
   stmt->kind = Stmt::Kind::kStore;
   stmt->buffer = buffer;
   stmt->offset = std::move(offset);
   stmt->value = std::move(value);
   stmt->accumulate = accumulate;
+  stmt->streaming = streaming;
   return stmt;
 }
 
@@ -360,7 +362,8 @@ std::string ToString(const Program& program, const Stmt& stmt) {
     case Stmt::Kind::kStore:
       return absl::StrCat(Element(program, stmt.buffer, stmt.offset), " ",
                           ReductionAssign(stmt.accumulate), " ",
-                          stmt.value ? ToString(program, *stmt.value) : "?");
+                          stmt.value ? ToString(program, *stmt.value) : "?",
+                          stmt.streaming ? " (streaming)" : "");
     case Stmt::Kind::kBlock:
       return absl::StrCat("block of ", stmt.body.size());
     case Stmt::Kind::kIf:

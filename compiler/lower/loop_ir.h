@@ -122,6 +122,8 @@ struct Stmt {
   Affine offset;
   ValuePtr value;
   Reduction accumulate = Reduction::kNone;
+  bool streaming = false;  // a hint: what is stored is not read soon, so caches
+                           // need not keep it
   // kIf
   std::vector<Guard> guards;
   // kFor and kIf (one element), and kBlock
@@ -154,7 +156,7 @@ ValuePtr Cast(ValuePtr a, DType dtype);
 StmtPtr For(int var, int64_t extent, LoopKind kind, StmtPtr body,
             int64_t unroll = 1);
 StmtPtr Store(int buffer, Affine offset, ValuePtr value,
-              Reduction accumulate = Reduction::kNone);
+              Reduction accumulate = Reduction::kNone, bool streaming = false);
 StmtPtr Block(std::vector<StmtPtr> body);
 StmtPtr If(std::vector<Guard> guards, StmtPtr body);
 StmtPtr Barrier();
@@ -184,8 +186,9 @@ std::string ToString(const Program& program, const Value& value);
 // buffers used within one kernel, and there within one parallel loop or outside
 // any; parallel loops outside any other loop, vector loops innermost; nothing
 // read or accumulated into before a statement above has written it; no store in
-// a parallel loop that every iteration would do to the same element; types
-// consistent: nothing converts but a kCast, not even a store.
+// a parallel loop that every iteration would do to the same element; streaming
+// stores replace what is in memory; types consistent: nothing converts but a
+// kCast, not even a store.
 // Of device kernels: their shape as above; local buffers used within one of
 // them; no barrier inside a vector loop or under a guard that threads may see
 // differently; no store that all threads of a group, or all groups, would do to

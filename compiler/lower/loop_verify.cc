@@ -240,6 +240,10 @@ class Verifier {
       return Error(absl::StrCat("accumulates into ", buffer.name,
                                 " before anything set it"));
     }
+    if (stmt.streaming && (stmt.accumulate != Reduction::kNone ||
+                           buffer.scope == Scope::kRegister)) {
+      return Error("a streaming store accumulates or stays in registers");
+    }
     written_[stmt.buffer] = true;
     return absl::OkStatus();
   }

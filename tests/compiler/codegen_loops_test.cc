@@ -334,6 +334,43 @@ TEST_P(LoopCode, StoresAreSeenByLaterLoads) {
   for (int k = 0; k < 8; ++k) EXPECT_EQ(out[k], expected[k]) << k;
 }
 
+// Whether or not the caller's memory is aligned, and with parts of vectors.
+TEST_P(LoopCode, StreamingStoresWriteWhatOrdinaryOnesWould) {
+  constexpr int64_t kRows = 5, kColumns = 77;
+  for (const DType type : {DType::kF32, DType::kI8}) {
+    ProgramWriter w;
+    const int64_t bytes = DTypeBytes(type);
+    const int x = w.Add("x", Scope::kInput, type, kRows * kColumns);
+    const int y = w.Add("y", Scope::kOutput, type, kRows * kColumns);
+    const int r = w.Var(), v = w.Var(), i = w.Var(), j = w.Var();
+    const auto copy = [&](const Affine& at) {
+      return loop::Store(y, at, w.Load(x, at), Reduction::kNone,
+                         /*streaming=*/true);
+    };
+    w.Kernel(loop::For(
+        r, kRows, LoopKind::kSerial,
+        loop::Block(
+            {loop::For(v, 2, LoopKind::kSerial,
+                       loop::For(i, 32, LoopKind::kVector,
+                                 copy(V(r, kColumns) + V(v, 32) + V(i)))),
+             loop::For(j, 13, LoopKind::kVector,
+                       copy(V(r, kColumns) + V(j) + Affine(64)))})));
+    const LoadedModule module(Build(w.program, target()));
+    for (const int64_t off : {0, 4, 16, 32, 60}) {
+      const int64_t size = kRows * kColumns * bytes;
+      // `off` bytes past a multiple of 64, up to the fence.
+      const FencedMemory xm(size + (64 - size % 64) + off, 4);
+      const FencedMemory ym(size + (64 - size % 64) + off, 4);
+      std::iota(xm.as<uint8_t>(), xm.as<uint8_t>() + size, uint8_t{1});
+      std::fill_n(ym.as<uint8_t>(), size, uint8_t{0});
+      ASSERT_EQ(module.Call({xm.data(), ym.data()}), 0);
+      EXPECT_TRUE(std::equal(xm.as<uint8_t>(), xm.as<uint8_t>() + size,
+                             ym.as<uint8_t>()))
+          << target().ToString() << " off " << off;
+    }
+  }
+}
+
 TEST_P(LoopCode, SelectsComparesAndCountsLanes) {
   constexpr int64_t kN = 37;
   ProgramWriter w;

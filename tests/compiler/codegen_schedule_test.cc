@@ -78,6 +78,38 @@ TEST(Compile, SchedulesOfSmallShapesAgreeWithTheInterpreter) {
   }
 }
 
+// Results of a mebibyte, all by streaming stores as far as there are any.
+TEST(Compile, StreamedSchedulesAgreeWithTheInterpreter) {
+  for (const char* text :
+       {"Y[j,i] = X[i,j] where i=521, j=509", "softmax(rows=300,cols=1001)",
+        "Y[i] = max(X[i], 0.5) where i=300007",
+        "Y[y,x,c] = max(r,s) X[y*2+r,x*2+s,c]; Z[y,x,c] = Y[y,x,c] + 1 "
+        "where y=33, x=129, c=70, r=2, s=2"}) {
+    const auto workload = ParseWorkload(text);
+    ASSERT_STATUS_OK(workload) << text;
+    const auto inputs = SeededInputs(*workload, 2);
+    const auto expected = Interpret(*workload, inputs);
+    for (const int threads : {1, 3}) {
+      const auto space = CreateSpace(*workload, HostForTests(), threads);
+      ASSERT_STATUS_OK(space);
+      Random random(3);
+      int streamed = 0;
+      for (int i = 0; i < 100 && streamed < 3; ++i) {
+        const auto schedule = space->Sample(random);
+        ASSERT_TRUE(schedule.has_value());
+        const std::string printed = space->Print(*schedule);
+        if (printed.find("stores=streamed") == std::string::npos) continue;
+        ++streamed;
+        const auto module = Compile(*space, printed, "k");
+        ASSERT_STATUS_OK(module) << text << " " << printed;
+        ExpectNear(*workload, RunModule(*module, *workload, inputs), expected,
+                   printed);
+      }
+      EXPECT_EQ(streamed, 3) << text;
+    }
+  }
+}
+
 TEST(Compile, CastsFromIndicesToHalfRound) {
   const auto workload =
       ParseWorkload("C[i] = f16(i) where i=4100, C=f32[4100]");

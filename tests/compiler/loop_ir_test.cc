@@ -161,6 +161,18 @@ const BadProgram kBadPrograms[] = {
            f.y, Affine(0),
            loop::Select(loop::Const(1), loop::Const(1), loop::Const(2))));
      }},
+    {"StreamingRegisters", "streaming",
+     [](Fixture& f) {
+       f.Kernel(loop::Store(f.r, Affine(0), loop::Const(1), Reduction::kNone,
+                            /*streaming=*/true));
+     }},
+    {"StreamingSum", "streaming",
+     [](Fixture& f) {
+       f.Kernel(loop::Block(
+           {loop::Store(f.y, Affine(0), loop::Const(1)),
+            loop::Store(f.y, Affine(0), loop::Const(1), Reduction::kSum,
+                        /*streaming=*/true)}));
+     }},
     {"ExpOfAnInteger", "integer type",
      [](Fixture& f) {
        f.Kernel(loop::Store(

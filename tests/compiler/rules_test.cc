@@ -1,6 +1,7 @@
 // What rules see in a workload, and the structure of the loops they write.
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "compiler/space/rules/contraction_shape.h"
@@ -168,6 +169,79 @@ TEST(ContractionLoopsTest, ParallelLoopsStandOutermostAndShareNothing) {
               }
             });
   EXPECT_GE(parallel, 1) << space.Print(space.Default());
+}
+
+// "knob: default" of `stores` in the first part; empty: no such knob.
+std::string StoresDefault(const std::string& workload,
+                          int64_t l3_bytes = 16 << 20) {
+  const auto space = Space::Create({.workload = WorkloadOf(workload),
+                                    .target = *ParseTarget(kAvx512),
+                                    .hints = {.l3_bytes = l3_bytes}});
+  const std::string text = space->Print(space->Default());
+  const size_t at = text.find("stores=");
+  if (at == std::string::npos) return "";
+  const size_t begin = at + std::string("stores=").size();
+  return text.substr(begin, text.find_first_of(",}", begin) - begin);
+}
+
+TEST(StreamingTest, LargeResultsMayBeStreamedAndThoseBeyondTheCachesAre) {
+  // A mebibyte of f32 is 512 x 512.
+  EXPECT_EQ(StoresDefault("Y[j,i] = X[i,j] where i=512, j=511"), "");
+  EXPECT_EQ(StoresDefault("Y[j,i] = X[i,j] where i=512, j=512"), "cached");
+  EXPECT_EQ(StoresDefault("Y[j,i] = X[i,j] where i=512, j=512", 1 << 20),
+            "streamed");
+  EXPECT_EQ(StoresDefault("softmax(rows=512,cols=512)", 1 << 20), "streamed");
+  EXPECT_EQ(StoresDefault("elementwise(shape=262144,chain=relu)", 1 << 20),
+            "streamed");
+  EXPECT_EQ(
+      StoresDefault("pool2d(n=1,h=128,w=128,c=64,kh=2,kw=2,stride=2)", 1 << 20),
+      "streamed");
+  // Its rows do not all begin with a whole vector.
+  EXPECT_EQ(StoresDefault("softmax(rows=512,cols=520)", 1 << 20), "cached");
+  // A reduction's result is not what takes its time.
+  EXPECT_EQ(StoresDefault("reduce(shape=262144x4,axes=1)", 1 << 20), "");
+}
+
+TEST(StreamingTest, OnlyWholeVectorsOfTheResultAreStreamed) {
+  for (const char* text :
+       {"Y[j,i] = X[i,j] where i=521, j=509", "softmax(rows=300,cols=1001)",
+        "Y[y,x,c] = max(r,s) X[y*2+r,x*2+s,c] where y=33, x=129, c=70, r=2, "
+        "s=2"}) {
+    const Space space = SpaceOf(text);
+    Random random(1);
+    int streamed = 0;
+    for (int i = 0; i < 40; ++i) {
+      const std::optional<Schedule> schedule = space.Sample(random);
+      ASSERT_TRUE(schedule.has_value());
+      const std::string printed = space.Print(*schedule);
+      // So that whole vectors of all parts have 16 lanes.
+      if (printed.find("vec=8") != std::string::npos ||
+          printed.find("vec=4") != std::string::npos) {
+        continue;
+      }
+      const bool expected = printed.find("streamed") != std::string::npos;
+      const loop::Program program = space.Emit(*schedule);
+      int found = 0;
+      // Extents of the loops around.
+      const std::function<void(const loop::Stmt&, int64_t)> visit =
+          [&](const loop::Stmt& stmt, int64_t lanes) {
+            if (stmt.kind == loop::Stmt::Kind::kFor) {
+              lanes = stmt.loop == loop::LoopKind::kVector ? stmt.extent : 1;
+            }
+            for (const loop::StmtPtr& child : stmt.body) visit(*child, lanes);
+            if (!stmt.streaming) return;
+            ++found;
+            EXPECT_EQ(lanes, 16) << text << " " << printed;
+            EXPECT_EQ(program.buffers[stmt.buffer].scope, loop::Scope::kOutput);
+          };
+      for (const loop::Kernel& kernel : program.kernels) {
+        visit(*kernel.body, 1);
+      }
+      EXPECT_EQ(found > 0, expected) << text << " " << printed;
+      streamed += expected;
+    }
+    EXPECT_GT(streamed, 0) << text;
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "compiler/codegen/llvm/parallel_runtime.h"
 #include "llvm/IR/Dominators.h"
+#include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/Transforms/Utils/PromoteMemToReg.h"
 
 namespace regatta::cpu {
@@ -136,6 +137,9 @@ void KernelEmitter::Run(const loop::Stmt& body) {
   levels_.push_back(std::move(function_level));
   b_.SetInsertPoint(start);
   EmitStmt(body);
+  if (streamed_ && state_.traits.aligned_streams) {
+    b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+  }
   b_.CreateRetVoid();
 
   std::vector<llvm::AllocaInst*> promotable;
@@ -314,7 +318,7 @@ void KernelEmitter::EmitStore(const loop::Stmt& stmt) {
     EmitAccumulate(stmt);
     return;
   }
-  StoreTo(stmt.buffer, Resolve(stmt.offset), Emit(*stmt.value));
+  StoreTo(stmt.buffer, Resolve(stmt.offset), Emit(*stmt.value), stmt.streaming);
 }
 
 void KernelEmitter::EmitAccumulate(const loop::Stmt& stmt) {

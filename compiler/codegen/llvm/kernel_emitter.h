@@ -138,8 +138,10 @@ class KernelEmitter {
   llvm::Value* LoadStrided(const LoadKey& key, llvm::Value* address,
                            llvm::Value* mask, llvm::Value* pad);
   llvm::Value* PadAddress(DType dtype, double pad);
-  void StoreTo(int buffer, const Form& form, Val value);
-  void StoreMemory(int buffer, const Form& form, Val value);
+  void StoreTo(int buffer, const Form& form, Val value, bool streaming = false);
+  void StoreMemory(int buffer, const Form& form, Val value, bool streaming);
+  void StoreStreaming(llvm::Value* vector, llvm::Value* address,
+                      llvm::Align element);
   void Forget(int buffer, const Form& form);
   llvm::Constant* ActiveLanes() const;
   llvm::Constant* LaneSteps(llvm::Type* integer, int64_t step) const;
@@ -185,6 +187,7 @@ class KernelEmitter {
   std::map<std::pair<int, int64_t>, llvm::AllocaInst*> slots_;
   std::unique_ptr<RegisterPlan> plan_;
   std::map<std::pair<llvm::Value*, int>, llvm::Value*> splats_;
+  bool streamed_ = false;  // a streaming store was emitted
 };
 
 }  // namespace regatta::cpu

@@ -317,17 +317,19 @@ llvm::Value* KernelEmitter::PadAddress(DType dtype, double pad) {
   return global;
 }
 
-void KernelEmitter::StoreTo(int id, const Form& form, Val value) {
+void KernelEmitter::StoreTo(int id, const Form& form, Val value,
+                            bool streaming) {
   const bool in_slot =
       buffer(id).scope == loop::Scope::kRegister && bases_.count(id) == 0;
   if (in_slot) {
     StoreRegister(id, form, value);
   } else {
-    StoreMemory(id, form, value);
+    StoreMemory(id, form, value, streaming);
   }
 }
 
-void KernelEmitter::StoreMemory(int id, const Form& form, Val value) {
+void KernelEmitter::StoreMemory(int id, const Form& form, Val value,
+                                bool streaming) {
   const DType dtype = buffer(id).dtype;
   const bool one = lanes_.width == 1 || form.lane == 0;
   if (one && value.vector) {  // the last iteration's value stays
@@ -340,7 +342,9 @@ void KernelEmitter::StoreMemory(int id, const Form& form, Val value) {
   llvm::Value* raw = ToMemory(b_, state_.traits, value.value, dtype);
   llvm::Value* address = Address(id, form);
   llvm::Value* mask = ActiveLanes();
-  if (one || (form.lane == 1 && mask == nullptr)) {
+  if (streaming && !one && form.lane == 1 && mask == nullptr) {
+    StoreStreaming(raw, address, ElementAlign(dtype));
+  } else if (one || (form.lane == 1 && mask == nullptr)) {
     b_.CreateAlignedStore(raw, address, ElementAlign(dtype));
   } else if (form.lane == 1) {
     b_.CreateMaskedStore(raw, address, ElementAlign(dtype), mask);
@@ -354,6 +358,44 @@ void KernelEmitter::StoreMemory(int id, const Form& form, Val value) {
   }
   // What was stored is what a load finds, unless storing rounded it.
   if (raw == value.value) levels_.back().loads[key] = value;
+}
+
+// Where addresses must be aligned, nobody promises it: an ordinary store is the
+// other branch. Which one runs rarely changes within a row.
+void KernelEmitter::StoreStreaming(llvm::Value* vector, llvm::Value* address,
+                                   llvm::Align element) {
+  const auto hint = [&](llvm::StoreInst* store) {
+    store->setMetadata(
+        llvm::LLVMContext::MD_nontemporal,
+        llvm::MDNode::get(context(),
+                          llvm::ConstantAsMetadata::get(b_.getInt32(1))));
+  };
+  streamed_ = true;
+  if (!state_.traits.aligned_streams) {
+    hint(b_.CreateAlignedStore(vector, address, element));
+    return;
+  }
+  const uint64_t bytes = state_.module.getDataLayout()
+                             .getTypeStoreSize(vector->getType())
+                             .getFixedValue();
+  // Narrower ones are not instructions.
+  if (bytes < 16) {
+    b_.CreateAlignedStore(vector, address, element);
+    return;
+  }
+  auto* aligned = llvm::BasicBlock::Create(context(), "aligned", function_);
+  auto* other = llvm::BasicBlock::Create(context(), "unaligned", function_);
+  auto* after = llvm::BasicBlock::Create(context(), "stored", function_);
+  llvm::Value* below = b_.CreateAnd(b_.CreatePtrToInt(address, b_.getInt64Ty()),
+                                    b_.getInt64(bytes - 1));
+  b_.CreateCondBr(b_.CreateICmpEQ(below, b_.getInt64(0)), aligned, other);
+  b_.SetInsertPoint(aligned);
+  hint(b_.CreateAlignedStore(vector, address, llvm::Align(bytes)));
+  b_.CreateBr(after);
+  b_.SetInsertPoint(other);
+  b_.CreateAlignedStore(vector, address, element);
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
 }
 
 // Drops remembered loads that the store may have changed.

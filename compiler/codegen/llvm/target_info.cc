@@ -316,6 +316,7 @@ Traits TraitsOf(const Target& target) {
     traits.scales_by_powers = has("+avx512f") && has("+avx512vl");
     traits.masked_small_memory = has("+avx512bw") && has("+avx512vl");
     traits.native_f16 = has("+f16c");
+    traits.aligned_streams = has("+sse2");
   } else if (triple.isRISCV()) {
     traits.masked_memory = has("+zve32f") && target.vector_bits > 32;
     traits.masked_small_memory = traits.masked_memory;

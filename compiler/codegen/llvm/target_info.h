@@ -28,6 +28,9 @@ struct Traits {
   bool masked_small_memory = false;
   // Conversions between f16 and f32 are instructions, not library calls.
   bool native_f16 = false;
+  // Streaming stores of vectors need addresses that are multiples of the
+  // vector's size, and a fence before another thread may look.
+  bool aligned_streams = false;
   // x * 2^n of f32 vectors is an instruction.
   bool scales_by_powers = false;
 };

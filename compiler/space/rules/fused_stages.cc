@@ -103,7 +103,8 @@ StmtPtr FusedStages::Store(
       value = loop::Cast(std::move(value), type);
       if (!keeps) {
         return loop::Store(out_.TensorBuffer(current.tensor),
-                           ResultOffset(bind), std::move(value));
+                           ResultOffset(bind), std::move(value),
+                           Reduction::kNone, streaming_ && at.piece == 0);
       }
       return values.at(current.tensor).Store(Affine(), at, std::move(value));
     }));
@@ -111,7 +112,8 @@ StmtPtr FusedStages::Store(
     body.push_back(ForVectors(out_, tile, [&](const VectorPosition& at) {
       return loop::Store(out_.TensorBuffer(current.tensor),
                          ResultOffset(bind_at(at.position)),
-                         values.at(current.tensor).Load(Affine(), at));
+                         values.at(current.tensor).Load(Affine(), at),
+                         Reduction::kNone, streaming_ && at.piece == 0);
     }));
   }
   return loop::Block(std::move(body));

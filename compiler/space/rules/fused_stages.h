@@ -21,8 +21,8 @@ class FusedStages {
   using Bind = std::function<Affine(int)>;
 
   // REQUIRES: count <= 1 + FusableStages; `out` outlives the object.
-  FusedStages(LoopBuilder& out, int first, int count)
-      : out_(out), first_(first), count_(count) {}
+  FusedStages(LoopBuilder& out, int first, int count, bool streaming = false)
+      : out_(out), first_(first), count_(count), streaming_(streaming) {}
 
   // The results of one row of `acc` become elements of the tensors of all
   // stages that something outside reads. `bind_at` binds the first stage's
@@ -42,6 +42,7 @@ class FusedStages {
 
   LoopBuilder& out_;
   const int first_, count_;
+  const bool streaming_;  // see streaming.h
 };
 
 }  // namespace regatta

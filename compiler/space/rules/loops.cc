@@ -10,6 +10,7 @@
 #include "compiler/space/rules/accesses.h"
 #include "compiler/space/rules/knobbed_part.h"
 #include "compiler/space/rules/stage_loops.h"
+#include "compiler/space/rules/streaming.h"
 
 namespace regatta {
 namespace {
@@ -19,7 +20,7 @@ struct LoopsValues {
   bool over_reduced = false;  // lanes run over a reduced index
   int64_t vec = 1, vectors = 1, rows = 1, unroll = 1;
   int64_t block = 0;  // elements of the vectorised output index; 0: all
-  bool reversed = false, parallel = false;
+  bool reversed = false, streaming = false, parallel = false;
 };
 
 class LoopsPart : public KnobbedPart<LoopsValues> {
@@ -152,6 +153,10 @@ void LoopsPart::AddKnobs() {
     Add(WordKnob("order", "order of the outer loops", {"natural", "reversed"}),
         [](LoopsValues& v, int64_t x) { v.reversed = x == 1; });
   }
+  // A reduction's result takes a small part of its time.
+  if (!Reduces() && MayStream(context_, stage().tensor)) {
+    Add(StoresKnob(), [](LoopsValues& v, int64_t x) { v.streaming = x == 1; });
+  }
   if (context_.threads > 1 && output_index_ >= 0) {
     Add(WordKnob("par", "which loop runs in parallel", {"none", "outer"}),
         [](LoopsValues& v, int64_t x) { v.parallel = x == 1; });
@@ -233,6 +238,7 @@ void LoopsPart::SetDefaults() {
        (Extent(output_index_) < lanes_ && Extent(reduced_index_) >= lanes_));
   set("lanes_over", over_reduced ? 1 : 0);
   if (context_.threads > 1) set("par", 1);
+  if (StreamsByDefault(context_, stage().tensor)) set(kStoresKnob, 1);
   // Lanes over a reduced index stream through rows: one row at a time keeps
   // the prefetcher on one stream.
   const std::vector<int64_t> row_wishes =
@@ -258,7 +264,7 @@ KnobValues LoopsPart::Defaults() const {
 std::vector<KnobValues> LoopsPart::Seeds() const {
   std::vector<KnobValues> seeds;
   for (const char* name :
-       {"vectors", "rows", "lanes_over", "block", "unroll"}) {
+       {"stores", "vectors", "rows", "lanes_over", "block", "unroll"}) {
     for (size_t i = 0; i < knobs_.size(); ++i) {
       if (knobs_[i].name != name) continue;
       for (int64_t choice : knobs_[i].choices) {
@@ -293,7 +299,8 @@ void LoopsPart::Emit(const KnobValues& values, LoopBuilder& out) const {
                      .unroll = v.unroll,
                      .reversed = v.reversed,
                      .parallel = v.parallel};
-  const StageTarget target = TensorTarget(out, stage());
+  StageTarget target = TensorTarget(out, stage());
+  target.streaming = v.streaming;
   const int64_t extent = Extent(output_index_);
   const auto nest = [&](const Affine& start, int64_t size) {
     std::map<int, IndexRange> ranges;

@@ -9,6 +9,7 @@
 #include "compiler/space/rules/knobbed_part.h"
 #include "compiler/space/rules/rows_emitter.h"
 #include "compiler/space/rules/rows_shape.h"
+#include "compiler/space/rules/streaming.h"
 
 namespace regatta {
 namespace {
@@ -42,6 +43,7 @@ class RowsPart : public KnobbedPart<RowsTiling> {
 
   const SpaceContext& context_;
   const RowsShape shape_;
+  int Largest() const;
   int64_t longest_ = 1;  // of the loops within a row
   int64_t rows_ = 1;     // extent of the last row dimension
 };
@@ -74,6 +76,7 @@ RowsPart::RowsPart(const SpaceContext& context, RowsShape shape)
   for (int64_t vec : knobs_[0].choices) set(0, vec);
   for (int64_t vectors : {2, 4}) set(1, vectors);
   if (context.threads > 1) set(knobs_.size() - 1, 1);
+  if (StreamsByDefault(context, Largest())) set(Place(kStoresKnob), 1);
   // What is cheap is computed again sooner than it is stored and loaded.
   bool cheap = true;
   for (int i = 0; i < shape_.count; ++i) {
@@ -83,6 +86,20 @@ RowsPart::RowsPart(const SpaceContext& context, RowsShape shape)
   for (size_t knob = 0; cheap && knob < knobs_.size(); ++knob) {
     if (knobs_[knob].name == "intermediates") set(knob, 1);
   }
+}
+
+// The largest tensor that the run stores.
+int RowsPart::Largest() const {
+  const Workload& w = context_.workload;
+  int largest = w.stages[shape_.first + shape_.count - 1].tensor;
+  for (int i = 0; i < shape_.count; ++i) {
+    const int tensor = w.stages[shape_.first + i].tensor;
+    if (!shape_.local[i] &&
+        w.tensors[tensor].Elements() > w.tensors[largest].Elements()) {
+      largest = tensor;
+    }
+  }
+  return largest;
 }
 
 void RowsPart::AddKnobs() {
@@ -111,6 +128,9 @@ void RowsPart::AddKnobs() {
     Add(WordKnob("division", "how a row is divided by its own number",
                  {"exact", "reciprocal"}),
         [](RowsTiling& t, int64_t x) { t.reciprocal = x == 1; });
+  }
+  if (MayStream(context_, Largest())) {
+    Add(StoresKnob(), [](RowsTiling& t, int64_t x) { t.streaming = x == 1; });
   }
   if (context_.threads > 1) {
     Add(WordKnob("par", "which loop runs in parallel", {"none", "rows"}),

@@ -141,7 +141,11 @@ Affine RowsEmitter::ScratchOffset(const Stage& stage,
 
 StageTarget RowsEmitter::TargetOf(const Stage& stage) const {
   const auto it = scratch_.find(stage.tensor);
-  if (it == scratch_.end()) return TensorTarget(out_, stage);
+  if (it == scratch_.end()) {
+    StageTarget target = TensorTarget(out_, stage);
+    target.streaming = tiling_.streaming;
+    return target;
+  }
   return {it->second,
           [this, &stage](const Bind& bind) {
             std::vector<Affine> subscripts;

@@ -19,6 +19,7 @@ struct RowsTiling {
   int64_t vec = 1, vectors = 1, rows = 1, unroll = 1;
   bool recompute = false;   // element-wise results again where they are read
   bool reciprocal = false;  // x / s as x * (1 / s) for one s a row
+  bool streaming = false;   // results of the run; see streaming.h
   bool parallel = false;
 };
 

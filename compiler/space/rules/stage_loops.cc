@@ -130,19 +130,20 @@ ValuePtr StageLoops::ValueAt(const Bind& bind) const {
   });
 }
 
-StmtPtr StageLoops::StoreResult(const Bind& bind, ValuePtr value) const {
+StmtPtr StageLoops::StoreResult(const Bind& bind, ValuePtr value,
+                                bool whole) const {
   return loop::Store(
       target_.buffer, target_.offset(bind),
       loop::Cast(std::move(value), out_.buffer(target_.buffer).dtype),
-      target_.accumulate);
+      target_.accumulate, target_.streaming && whole);
 }
 
 StmtPtr StageLoops::ElementwiseBlock(const VectorTile& tile) {
-  return ForRowsAndVectors(out_, rows_, tile,
-                           [&](const Affine& row, const VectorPosition& at) {
-                             const Bind bind = BindAt(row, at.position);
-                             return StoreResult(bind, ValueAt(bind));
-                           });
+  return ForRowsAndVectors(
+      out_, rows_, tile, [&](const Affine& row, const VectorPosition& at) {
+        const Bind bind = BindAt(row, at.position);
+        return StoreResult(bind, ValueAt(bind), at.piece == 0);
+      });
 }
 
 StmtPtr StageLoops::ReductionLoops(size_t depth,
@@ -177,7 +178,8 @@ StmtPtr StageLoops::ReductionBlock(const VectorTile& tile) {
   });
   StmtPtr store = ForRowsAndVectors(
       out_, rows_, tile, [&](const Affine& row, const VectorPosition& at) {
-        return StoreResult(BindAt(row, at.position), acc.Load(row, at));
+        return StoreResult(BindAt(row, at.position), acc.Load(row, at),
+                           at.piece == 0);
       });
   return loop::Block({std::move(init), std::move(reduce), std::move(store)});
 }
@@ -216,7 +218,7 @@ StmtPtr StageLoops::LaneReductionBlock() {
   if (vectors > 0) body.push_back(CombineLanes(lanes, scalars));
   body.push_back(for_rows([&](const Affine& row) {
     return StoreResult(BindAt(row, Affine()),
-                       loop::Load(out_.buffer(scalars), scalars, row));
+                       loop::Load(out_.buffer(scalars), scalars, row), false);
   }));
   return loop::Block(std::move(body));
 }

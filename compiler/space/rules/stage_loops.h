@@ -41,6 +41,7 @@ struct StageTarget {
   std::function<Affine(const std::function<Affine(int)>& bind)> offset;
   // How it joins what is there already; kNone: it replaces it.
   Reduction accumulate = Reduction::kNone;
+  bool streaming = false;  // past the caches; see streaming.h
 };
 
 // How a stage reads a tensor at a binding of its indices; absent: from the
@@ -82,7 +83,9 @@ class StageLoops {
 
   Bind BindAt(const Affine& row, const Affine& position) const;
   loop::ValuePtr ValueAt(const Bind& bind) const;
-  loop::StmtPtr StoreResult(const Bind& bind, loop::ValuePtr value) const;
+  // `whole`: of a whole vector; parts of one are never streamed.
+  loop::StmtPtr StoreResult(const Bind& bind, loop::ValuePtr value,
+                            bool whole) const;
 
   LoopBuilder& out_;
   const Stage& stage_;

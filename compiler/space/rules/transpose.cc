@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/space/rules/accesses.h"
 #include "compiler/space/rules/knobbed_part.h"
+#include "compiler/space/rules/streaming.h"
 #include "compiler/space/rules/transpose_emitter.h"
 
 namespace regatta {
@@ -28,6 +29,7 @@ class TransposePart : public KnobbedPart<TransposeTiling> {
   }
 
  private:
+  int Tensor() const { return context_.workload.stages[shape_.stage].tensor; }
   int64_t Extent(int index) const {
     return context_.workload.indices[index].extent;
   }
@@ -70,6 +72,10 @@ void TransposePart::AddKnobs() {
                "which loop over the tiles of a block is the inner one",
                {"along", "across"}),
       [](TransposeTiling& t, int64_t x) { t.across_inside = x == 1; });
+  if (MayStream(context_, Tensor())) {
+    Add(StoresKnob(),
+        [](TransposeTiling& t, int64_t x) { t.streaming = x == 1; });
+  }
   if (context_.threads > 1) {
     Add(WordKnob("par", "which loop runs in parallel", {"none", "outer"}),
         [](TransposeTiling& t, int64_t x) { t.parallel = x == 1; });
@@ -120,6 +126,8 @@ void TransposePart::SetDefaults() {
   for (const Knob& knob : knobs_) plain.push_back(knob.default_value);
   plain[Place("vec")] = lanes_;
   if (context_.threads > 1) plain[Place("par")] = 1;
+  const size_t stores = Place(kStoresKnob);
+  if (StreamsByDefault(context_, Tensor())) plain[stores] = 1;
   const auto with = [&](int64_t along, int64_t across, int64_t outside,
                         int64_t inside) {
     KnobValues values = plain;
@@ -144,6 +152,11 @@ void TransposePart::SetDefaults() {
         std::find(seeds_.begin(), seeds_.end(), values) == seeds_.end()) {
       seeds_.push_back(values);
     }
+  }
+  if (!seeds_.empty() && stores < knobs_.size()) {
+    KnobValues other = seeds_[0];
+    other[stores] = 1 - other[stores];
+    seeds_.insert(seeds_.begin() + 1, std::move(other));
   }
   for (size_t i = 0; i < knobs_.size(); ++i) {
     knobs_[i].default_value = seeds_.empty() ? plain[i] : seeds_[0][i];

@@ -142,11 +142,12 @@ TransposeEmitter::Bind TransposeEmitter::BindAt(const Affine& along,
   };
 }
 
-StmtPtr TransposeEmitter::StoreAt(const Bind& bind,
-                                  loop::ValuePtr value) const {
+StmtPtr TransposeEmitter::StoreAt(const Bind& bind, loop::ValuePtr value,
+                                  bool streaming) const {
   return loop::Store(
       target_.buffer, target_.offset(bind),
-      loop::Cast(std::move(value), out_.buffer(target_.buffer).dtype));
+      loop::Cast(std::move(value), out_.buffer(target_.buffer).dtype),
+      Reduction::kNone, streaming);
 }
 
 StmtPtr TransposeEmitter::Square(const Affine& along, const Affine& across,
@@ -182,7 +183,9 @@ StmtPtr TransposeEmitter::Square(const Affine& along, const Affine& across,
                               lane * size + column);
           };
           const Bind bind = BindAt(along + column, across + lane);
-          return StoreAt(bind, out_.Translate(stage().value, bind, hook));
+          // Parts of a line are never streamed.
+          return StoreAt(bind, out_.Translate(stage().value, bind, hook),
+                         tiling_.streaming && size == tiling_.lanes);
         });
       }));
   return loop::Block(std::move(body));

@@ -36,6 +36,7 @@ struct TransposeTiling {
   int64_t along_block = 1, across_block = 1;
   bool across_outside = false;  // order of the loops over blocks
   bool across_inside = false;   // order of the loops over tiles in a block
+  bool streaming = false;       // see streaming.h
   bool parallel = false;
 };
 
@@ -68,7 +69,8 @@ class TransposeEmitter {
   // Element by element, lanes across.
   loop::StmtPtr Plain(const IndexRange& along, const IndexRange& across);
   Bind BindAt(const Affine& along, const Affine& across) const;
-  loop::StmtPtr StoreAt(const Bind& bind, loop::ValuePtr value) const;
+  loop::StmtPtr StoreAt(const Bind& bind, loop::ValuePtr value,
+                        bool streaming = false) const;
 
   const TransposeShape& shape_;
   const TransposeTiling& tiling_;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/space/rules/accesses.h"
 #include "compiler/space/rules/knobbed_part.h"
+#include "compiler/space/rules/streaming.h"
 #include "compiler/space/rules/windows_emitter.h"
 #include "compiler/space/rules/windows_shape.h"
 
@@ -36,6 +37,10 @@ class WindowsPart : public KnobbedPart<WindowsTiling> {
   const Stage& stage() const { return context_.workload.stages[shape_.stage]; }
   int64_t Extent(int index) const {
     return index < 0 ? 1 : context_.workload.indices[index].extent;
+  }
+  // What the last stage gives.
+  int Result() const {
+    return context_.workload.stages[shape_.stage + stage_count_ - 1].tensor;
   }
   // Taps along the innermost index of the window, all spelled out.
   int64_t InnerTaps() const { return Extent(stage().reduce_indices.back()); }
@@ -106,6 +111,10 @@ void WindowsPart::AddKnobs() {
     Add(WordKnob("taps", "which part of the window is spelled out",
                  {"all", "row"}),
         [](WindowsTiling& t, int64_t x) { t.all_taps = x == 0; });
+  }
+  if (MayStream(context_, Result())) {
+    Add(StoresKnob(),
+        [](WindowsTiling& t, int64_t x) { t.streaming = x == 1; });
   }
   if (context_.threads > 1) {
     Add(WordKnob("par", "which loop runs in parallel", {"none", "outer"}),
@@ -188,6 +197,8 @@ void WindowsPart::SetDefaults() {
   for (const Knob& knob : knobs_) plain.push_back(knob.choices[0]);
   plain = with(plain, "vec", lanes_);
   plain = with(plain, "par", 1);
+  const bool streams = StreamsByDefault(context_, Result());
+  plain = with(plain, kStoresKnob, streams ? 1 : 0);
   std::vector<KnobValues> wishes;
   struct Block {
     int64_t vectors, inner, outer;
@@ -200,6 +211,9 @@ void WindowsPart::SetDefaults() {
     values = with(values, "outer", b.outer);
     if (FirstViolation(constraints_, values)) values = with(values, "taps", 1);
     wishes.push_back(values);
+    if (wishes.size() == 1) {
+      wishes.push_back(with(values, kStoresKnob, streams ? 0 : 1));
+    }
     wishes.push_back(with(values, "place", 1));
   }
   std::erase_if(wishes, [&](const KnobValues& values) {

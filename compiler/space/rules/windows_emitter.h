@@ -23,7 +23,8 @@ struct WindowsTiling {
   // Where the loop over vectors stands: innermost, around the loop along
   // `inner`, or around both.
   enum class Vectors { kInside, kMiddle, kOutside } place = Vectors::kInside;
-  bool all_taps = true;  // else only the innermost index of the window
+  bool all_taps = true;    // else only the innermost index of the window
+  bool streaming = false;  // see streaming.h
   bool parallel = false;
 };
 
@@ -36,7 +37,7 @@ class WindowsEmitter {
       : shape_(shape),
         tiling_(tiling),
         out_(out),
-        fused_(out, shape.stage, stage_count) {}
+        fused_(out, shape.stage, stage_count, tiling.streaming) {}
 
   // Appends the kernel.
   void Emit();
