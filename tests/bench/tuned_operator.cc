@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <future>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -165,7 +166,15 @@ absl::Status TunedOperator::Verify(const Candidate& candidate) {
 double TunedOperator::Screen(const Candidate& candidate, double incumbent) {
   BlockTimer timer(
       ThreadClock(),
-      [&] { return candidate.entry(pointers_.data(), workspace_->data()); },
+      [&](int64_t calls) -> std::optional<int64_t> {
+        const SteadyTime start = ThreadClock().Steady();
+        for (int64_t i = 0; i < calls; ++i) {
+          if (candidate.entry(pointers_.data(), workspace_->data()) != 0) {
+            return std::nullopt;
+          }
+        }
+        return absl::ToInt64Nanoseconds(ThreadClock().Steady() - start);
+      },
       nullptr);
   timer.WarmUp();
   double best = std::numeric_limits<double>::max();
@@ -237,10 +246,9 @@ absl::Status TunedOperator::Tune(int trials, uint64_t seed) {
     ASSIGN_OR_RETURN(Candidate candidate, built.get());
     measure(std::move(candidate));
   }
-  std::sort(all.begin(), all.end(),
-                   [](const Candidate& a, const Candidate& b) {
-                     return a.seconds < b.seconds;
-                   });
+  std::sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
+    return a.seconds < b.seconds;
+  });
   if (all.size() > kFinalists) all.resize(kFinalists);
   tuned_ = Final(std::move(all));
   RETURN_IF_ERROR(Verify(default_));
