@@ -85,9 +85,10 @@ Value* F32::Scale(Value* x, Value* n) const {
   }
 }
 
-// Cody and Waite's reduction to [-ln 2 / 2, ln 2 / 2] and the polynomial of the
-// Cephes library (Moshier). 2^n is applied in two halves, so that results below
-// the least normal number come out rounded, not flushed.
+// Cody and Waite's reduction to [-ln 2 / 2, ln 2 / 2] and the polynomial
+// 1 + r + ... of sixth degree whose largest relative error there is the least:
+// 3.1e-9, a twentieth of a unit. 2^n is applied in two halves, so that results
+// below the least normal number come out rounded, not flushed.
 Value* F32::Exp(Value* x) const {
   x = Clamp(x, -104.5, 89.0);
   // Adding 1.5 * 2^23 rounds to an integer that then stands in the low bits.
@@ -96,9 +97,8 @@ Value* F32::Exp(Value* x) const {
   Value* n = b_.CreateFSub(shifted, magic);
   Value* r = Fma(n, C(-0.693359375), x);
   r = Fma(n, C(2.12194440e-4), r);
-  Value* p = Poly(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3,
-                      4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
-  Value* sum = b_.CreateFAdd(Fma(p, b_.CreateFMul(r, r), r), C(1));
+  Value* sum = Poly(r, {1.38145377e-3, 8.36874532e-3, 4.166839083e-2,
+                        1.666652040e-1, 4.999999343e-1, 1, 1});
   if (Value* scaled = Scale(sum, n)) return scaled;
   Value* k = b_.CreateSub(AsInt(shifted), AsInt(magic));
   Value* half = b_.CreateAShr(k, I(1));
