@@ -141,8 +141,8 @@ absl::Status DivideTrials(int64_t total, v1::SubmitJobRequest* request) {
   return absl::OkStatus();
 }
 
-// Gives the job-wide budget to the tasks that have none. REQUIRES: all weights
-// and budgets are checked.
+// Gives the job-wide budget to the tasks that have none, and its minutes to
+// all. REQUIRES: all weights and budgets are checked.
 absl::Status DivideBudget(v1::SubmitJobRequest* request) {
   if (request->trials() > 0) {
     RETURN_IF_ERROR(DivideTrials(request->trials(), request));
@@ -151,10 +151,11 @@ absl::Status DivideBudget(v1::SubmitJobRequest* request) {
     if (task.until_gain_percent() == 0) {
       task.set_until_gain_percent(request->until_gain_percent());
     }
-    if (HasBound(task)) continue;
-    if (request->minutes() > 0) {
+    // The job's minutes bound a task with a bound of its own, too.
+    if (request->minutes() > 0 &&
+        (task.minutes() == 0 || task.minutes() > request->minutes())) {
       task.set_minutes(request->minutes());
-    } else {
+    } else if (!HasBound(task)) {
       task.set_trials(kDefaultTrials);
     }
   }

@@ -287,7 +287,10 @@ void TaskRunner::Finish(const std::string& reason, bool gain_reached) {
   } else if (exhausted) {
     ended_by_ = "space";
   } else {
-    ended_by_ = spec_.budget_trials > 0 ? "trials" : "minutes";
+    const bool trials =
+        spec_.budget_trials > 0 &&
+        (spec_.budget_ms == 0 || results_.trials() >= spec_.budget_trials);
+    ended_by_ = trials ? "trials" : "minutes";
   }
   Settle(exhausted && !(probe && gain_reached) ? v1::JOB_STATE_EXHAUSTED
                                                : v1::JOB_STATE_DONE,

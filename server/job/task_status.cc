@@ -78,10 +78,15 @@ v1::TaskStatus TaskRunner::Status(const TaskSurroundings& surroundings) const {
         absl::Milliseconds(spec_.budget_ms) - SearchTime(surroundings.now);
     status.set_remaining_ms(
         std::max<int64_t>(0, absl::ToInt64Milliseconds(left)));
-  } else if (checkpoint_.phase == TaskPhase::kSearch && rate > 0) {
+  }
+  if (checkpoint_.phase == TaskPhase::kSearch && spec_.budget_trials > 0 &&
+      rate > 0) {
     const auto left =
         std::max<int64_t>(0, spec_.budget_trials - results_.trials());
-    status.set_remaining_ms(static_cast<int64_t>(left / rate * 1000));
+    const auto left_ms = static_cast<int64_t>(left / rate * 1000);
+    status.set_remaining_ms(status.remaining_ms() < 0
+                                ? left_ms
+                                : std::min(left_ms, status.remaining_ms()));
   }
   return status;
 }

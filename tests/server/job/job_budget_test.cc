@@ -109,6 +109,28 @@ TEST(JobBudget, TrialsForAllTasksNeedOneWithoutItsOwn) {
   EXPECT_TRUE(world.jobs().List()->empty());
 }
 
+TEST(JobBudget, JobWideMinutesBoundEveryTask) {
+  ServerWorld world;
+  v1::SubmitJobRequest request;
+  AddTask(&request, kMatmul)->set_trials(100'000);
+  AddTask(&request, kSoftmax)->set_minutes(500);
+  AddTask(&request, kSmall)->set_trials(3);
+  AddTask(&request, "matmul(m=48,n=64,k=64)")->set_minutes(0.1);
+  request.set_minutes(0.2);
+  const int64_t id = world.Submit(request);
+  ASSERT_TRUE(world.RunToEnd(id));
+  const v1::Job job = world.Job(id);
+  EXPECT_EQ(job.tasks(0).ended_by(), "minutes");
+  EXPECT_EQ(job.tasks(0).budget_trials(), 100'000);
+  EXPECT_LT(job.tasks(0).trials(), 100'000);
+  EXPECT_EQ(job.tasks(0).budget_minutes(), 0.2);
+  EXPECT_EQ(job.tasks(1).ended_by(), "minutes");
+  EXPECT_EQ(job.tasks(1).budget_minutes(), 0.2);
+  EXPECT_EQ(job.tasks(2).ended_by(), "trials");
+  EXPECT_EQ(job.tasks(2).trials(), 3);
+  EXPECT_EQ(job.tasks(3).budget_minutes(), 0.1);
+}
+
 TEST(JobBudget, TheEndSaysWhichBoundItWas) {
   ServerWorld world;
   v1::SubmitJobRequest request;
