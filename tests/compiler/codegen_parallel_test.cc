@@ -1,6 +1,7 @@
 // Parallel loops: results, threads' own buffers, callers from several threads,
 // loading and unloading, forks.
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -120,6 +121,21 @@ TEST(ParallelCode, UnloadingJoinsTheThreads) {
   }
   // And a module whose pool never started.
   const LoadedModule unused(built);
+}
+
+TEST(ParallelCode, UnloadingLeavesNoMemory) {
+  const Module built = Build(RowSums(8), HostForTests());
+  const auto use = [&] {
+    const LoadedModule module(built);
+    Data data;
+    ASSERT_EQ(module.Call({data.x.data(), data.y.data()}), 0);
+  };
+  constexpr int kRepeats = 40;
+  for (int repeat = 0; repeat < kRepeats; ++repeat) use();  // caches fill
+  const size_t before = mallinfo2().uordblks;
+  for (int repeat = 0; repeat < kRepeats; ++repeat) use();
+  // Less than a worker each.
+  EXPECT_LT(mallinfo2().uordblks, before + kRepeats * 64);
 }
 
 TEST(ParallelCode, AForkedChildStartsAPoolOfItsOwn) {

@@ -12,6 +12,7 @@
 typedef __SIZE_TYPE__ size_t;
 
 extern void *aligned_alloc(size_t alignment, size_t size);
+extern void free(void *memory);
 extern int getpid(void);
 extern int pthread_create(void *thread, const void *attributes,
                           void *(*start)(void *), void *argument);
@@ -181,10 +182,14 @@ void regatta_parallel_for(Body body, void *table, long extent, long threads) {
 // On unloading. Calls still running would be a bug of the program: their code
 // is about to be unmapped.
 __attribute__((destructor)) static void StopWorkers(void) {
-  if (pool.workers == 0 || pool.threads_pid != getpid()) return;
+  if (pool.threads_pid != getpid()) return;
   for (long i = 0; i < pool.workers; ++i) Tell(&pool.worker[i], kQuit);
   for (long i = 0; i < pool.workers; ++i) {
     pthread_join(pool.worker[i].thread, 0);
   }
   pool.workers = 0;
+  // Nobody looks at it any more: the threads are gone, and with no workers a
+  // loop runs alone.
+  free(pool.worker);
+  pool.worker = 0;
 }
