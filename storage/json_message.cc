@@ -10,6 +10,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/json_reason.h"
+#include "base/strings.h"
 
 namespace regatta {
 namespace {
@@ -392,14 +394,10 @@ bool Reader::end_array() {
 
 bool Reader::parse_error(std::size_t position, const std::string& last_token,
                          const nlohmann::detail::exception& error) {
-  // "[json.exception.parse_error.101] parse error at line 1, column 3: why":
-  // the text is one line, and the class of the exception says nothing.
-  std::string why = error.what();
-  if (const size_t colon = why.find(": "); colon != std::string::npos) {
-    why = why.substr(colon + 2);
-  }
+  // The text is one line.
   status_ = absl::InvalidArgumentError(
-      absl::StrCat("no JSON at column ", position, ": ", why.substr(0, 200)));
+      absl::StrCat("no JSON at column ", position, ": ",
+                   ToAbsl(JsonReason(error.what()).substr(0, 200))));
   return false;
 }
 

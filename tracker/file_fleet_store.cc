@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/sync_path.h"
 #include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
 
@@ -227,13 +228,8 @@ absl::Status FileFleetStore::Rewrite() {
   fd_ = fd;
   bytes_ = static_cast<int64_t>(content.size());
   torn_ = false;
-  const int folder = open(dir_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return SystemError("opening", dir_);
-  const bool synced = fsync(folder) == 0;
-  absl::Status status =
-      synced ? absl::OkStatus() : SystemError("syncing", dir_);
-  close(folder);
-  return status;
+  errno = SyncPath(dir_);
+  return errno == 0 ? absl::OkStatus() : SystemError("syncing", dir_);
 }
 
 std::vector<KnownAgent> FileFleetStore::Agents() const {

@@ -14,7 +14,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
+#include "base/json_reason.h"
 #include "base/status_macros.h"
+#include "base/strings.h"
 #include "compiler/ops/op.h"
 #include "nlohmann/json.hpp"
 #include "proto/outcome_names.h"
@@ -320,13 +322,9 @@ absl::StatusOr<Json> ParseDocument(const std::string& file,
     }
     return document;
   } catch (const Json::parse_error& error) {
-    std::string what = error.what();
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
-    if (const size_t colon = what.find(": "); colon != std::string::npos) {
-      what = what.substr(colon + 2);
-    }
-    return absl::InvalidArgumentError(absl::StrCat(
-        file, ": ", LineOf(text, error.byte), ": this is no JSON: ", what));
+    return absl::InvalidArgumentError(
+        absl::StrCat(file, ": ", LineOf(text, error.byte),
+                     ": this is no JSON: ", ToAbsl(JsonReason(error.what()))));
   } catch (const Json::exception& error) {
     return absl::InvalidArgumentError(
         absl::StrCat(file, ": this is no JSON: ", error.what()));

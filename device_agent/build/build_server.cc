@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "base/memory_file.h"
 #include "base/status_macros.h"
-#include "device_agent/spawner/memory_file.h"
 
 namespace regatta {
 namespace {

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/sync_path.h"
 #include "base/unique_fd.h"
 
 namespace regatta {
@@ -41,15 +42,9 @@ absl::Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
 }
 
 // A rename is durable only when the folder is.
-absl::Status SyncFolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "."
-                             : slash == 0               ? "/"
-                                                        : path.substr(0, slash);
-  UniqueFd dir(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (dir.get() < 0) return FileError("open", folder);
-  if (fsync(dir.get()) != 0) return FileError("sync", folder);
-  return absl::OkStatus();
+absl::Status SyncTheFolderOf(const std::string& path) {
+  errno = SyncFolderOf(path);
+  return errno == 0 ? absl::OkStatus() : FileError("sync the folder of", path);
 }
 
 class DiskSpoolStorage : public SpoolStorage {
@@ -90,7 +85,7 @@ class DiskSpoolStorage : public SpoolStorage {
   absl::Status Sync() override {
     if (fdatasync(file_.get()) != 0) return FileError("sync", path_);
     if (folder_dirty_) {
-      RETURN_IF_ERROR(SyncFolderOf(path_));
+      RETURN_IF_ERROR(SyncTheFolderOf(path_));
       folder_dirty_ = false;
     }
     return absl::OkStatus();
@@ -126,7 +121,7 @@ class DiskSpoolStorage : public SpoolStorage {
     // From here on the new file is the file. Until the rename is durable, the
     // old one, which holds the same results, may come back: no harm before the
     // next Sync, which therefore tries again.
-    folder_dirty_ = !SyncFolderOf(path_).ok();
+    folder_dirty_ = !SyncTheFolderOf(path_).ok();
     return absl::OkStatus();
   }
 
@@ -156,7 +151,7 @@ absl::StatusOr<std::unique_ptr<SpoolStorage>> OpenSpoolFile(
   UniqueFd file(
       open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   if (file.get() < 0) return FileError("open", path);
-  RETURN_IF_ERROR(SyncFolderOf(path));
+  RETURN_IF_ERROR(SyncTheFolderOf(path));
   return std::make_unique<DiskSpoolStorage>(path, std::move(file),
                                             std::move(lock));
 }

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/digest.h"
+#include "base/memory_file.h"
 #include "base/status_macros.h"
-#include "device_agent/spawner/memory_file.h"
 
 namespace regatta {
 namespace {

@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/digest.h"
 #include "base/log.h"
+#include "base/memory_file.h"
 #include "base/status_macros.h"
-#include "device_agent/spawner/memory_file.h"
 
 namespace regatta {
 namespace {

@@ -7,12 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/memory_file.h"
 #include "base/status_macros.h"
 #include "compiler/module/c_interface.h"
 #include "device_agent/run/cache_eviction.h"
 #include "device_agent/run/crash_report.h"
 #include "device_agent/sandbox/sandbox.h"
-#include "device_agent/spawner/memory_file.h"
 
 namespace regatta {
 namespace {

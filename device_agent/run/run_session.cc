@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/memory_file.h"
 #include "base/status_macros.h"
 #include "device_agent/run/crash_report.h"
 #include "device_agent/run/runtime_list.h"
-#include "device_agent/spawner/memory_file.h"
 #include "device_agent/verify/input_data.h"
 #include "device_agent/verify/output_check.h"
 

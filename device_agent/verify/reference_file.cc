@@ -8,8 +8,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/memory_file.h"
 #include "base/status_macros.h"
-#include "device_agent/spawner/memory_file.h"
 
 namespace regatta {
 namespace {

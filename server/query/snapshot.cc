@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/unique_fd.h"
 #include "server/query/snapshot_check.h"
 #include "storage/shape_distance.h"
 
@@ -30,22 +31,14 @@ absl::Status SystemError(const std::string& path, int error) {
   return absl::FailedPreconditionError(text);
 }
 
-// Closed at the end of the scope: a mapping needs no descriptor.
-struct Descriptor {
-  int fd;
-  ~Descriptor() {
-    if (fd >= 0) close(fd);
-  }
-};
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Snapshot>> Snapshot::Open(
     const std::string& path) {
-  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (file.fd < 0) return SystemError(path, errno);
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return SystemError(path, errno);
   struct stat status;
-  if (fstat(file.fd, &status) != 0) return SystemError(path, errno);
+  if (fstat(file.get(), &status) != 0) return SystemError(path, errno);
   if (!S_ISREG(status.st_mode)) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": not a regular file, so no snapshot"));
@@ -53,7 +46,7 @@ absl::StatusOr<std::unique_ptr<Snapshot>> Snapshot::Open(
   std::unique_ptr<Snapshot> snapshot(new Snapshot);
   if (status.st_size > 0) {
     void* mapping =
-        mmap(nullptr, status.st_size, PROT_READ, MAP_SHARED, file.fd, 0);
+        mmap(nullptr, status.st_size, PROT_READ, MAP_SHARED, file.get(), 0);
     if (mapping == MAP_FAILED) return SystemError(path, errno);
     snapshot->mapping_ = mapping;
     snapshot->bytes_ =
@@ -71,10 +64,10 @@ absl::StatusOr<std::unique_ptr<Snapshot>> Snapshot::FromBytes(
 }
 
 bool Snapshot::LooksLikeOne(const std::string& path) {
-  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   char magic[sizeof(layout::kMagic)];
-  return file.fd >= 0 &&
-         pread(file.fd, magic, sizeof(magic), 0) == sizeof(magic) &&
+  return file.valid() &&
+         pread(file.get(), magic, sizeof(magic), 0) == sizeof(magic) &&
          std::memcmp(magic, layout::kMagic, sizeof(magic)) == 0;
 }
 

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -102,8 +101,7 @@ class Checker {
   absl::Status CheckContexts() {
     return Each("SELECT id, digest, bytes FROM context",
                 [&](const Statement& row) {
-                  const std::string digest = Sha256Hex(row.Bytes(2));
-                  if (absl::HexStringToBytes(digest) != row.Bytes(1)) {
+                  if (Sha256({row.Bytes(2)}) != row.Bytes(1)) {
                     Found(absl::StrCat("context ", row.Int(0)),
                           "its bytes do not have its digest");
                   }

@@ -14,10 +14,6 @@ namespace {
 
 constexpr size_t kHashBytes = 32;
 
-std::string Sha256(std::string_view bytes) {
-  return absl::HexStringToBytes(Sha256Hex(bytes));
-}
-
 // The 32 bytes of lower-case SHA-256 hex; nothing for any other text, which
 // then stays as it is.
 std::optional<std::string> HashBytes(const std::string& hex) {
@@ -110,8 +106,8 @@ bool ForEachField(std::string_view bytes, const Visit& visit) {
 
 int64_t ScheduleHash(const v1::ScheduleText& schedule) {
   const std::string digest =
-      Sha256(absl::StrCat(schedule.space().size(), ":", schedule.space(), ":",
-                          schedule.space_version(), ":", schedule.text()));
+      Sha256({absl::StrCat(schedule.space().size(), ":", schedule.space(), ":",
+                           schedule.space_version(), ":", schedule.text())});
   uint64_t hash = 0;
   for (int i = 0; i < 8; ++i) {
     hash = hash << 8 | static_cast<unsigned char>(digest[i]);
@@ -139,7 +135,7 @@ EncodedRecord Encode(const v1::TrialResult& result) {
 
   v1::TrialResult rest = result;
   record.context = TakeContext(rest).SerializeAsString();
-  record.context_digest = Sha256(record.context);
+  record.context_digest = Sha256({record.context});
   rest.mutable_spec()->clear_trial_id();
   if (record.binary_hash.has_value()) rest.clear_binary_hash();
   record.body = rest.SerializeAsString();

@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/memory_file.h"
 #include "base/robust_stats.h"
 #include "base/status_macros.h"
 #include "compiler/ops/op.h"
 #include "device_agent/build/workload_facts.h"
 #include "device_agent/run/block_timer.h"
-#include "device_agent/spawner/memory_file.h"
 #include "device_agent/verify/input_data.h"
 #include "device_agent/verify/output_check.h"
 #include "server/search/search_strategy.h"

@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "device_agent/spawner/memory_file.h"
+#include "base/memory_file.h"
 #include "gtest/gtest.h"
 #include "regatta/v1/worker.pb.h"
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <thread>
 
+#include "base/memory_file.h"
 #include "compiler/ops/op.h"
 #include "device_agent/build/workload_facts.h"
 #include "device_agent/measure/core_locks.h"
@@ -20,7 +21,6 @@
 #include "device_agent/measure/worker_ending.h"
 #include "device_agent/run/exit_codes.h"
 #include "device_agent/spawner/cpu_list.h"
-#include "device_agent/spawner/memory_file.h"
 #include "device_agent/spawner/process_tree.h"
 #include "device_agent/spawner/run_delay.h"
 #include "gtest/gtest.h"

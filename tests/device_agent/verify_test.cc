@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/memory_file.h"
 #include "compiler/module/tensor_bytes.h"
-#include "device_agent/spawner/memory_file.h"
 #include "device_agent/verify/guarded_memory.h"
 #include "device_agent/verify/input_data.h"
 #include "device_agent/verify/output_check.h"

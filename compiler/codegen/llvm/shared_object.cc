@@ -1,7 +1,6 @@
 #include "compiler/codegen/llvm/shared_object.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,7 +15,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/memory_file.h"
 #include "base/status_macros.h"
+#include "base/unique_fd.h"
 #include "compiler/codegen/llvm/object_file.h"
 #include "compiler/codegen/llvm/parallel_runtime.h"
 #include "compiler/codegen/llvm/target_info.h"
@@ -88,41 +89,14 @@ const std::set<std::string>& LibmFunctions() {
   return names;
 }
 
-// A file in memory, with a path for the linker.
-class MemoryFile {
- public:
-  static absl::StatusOr<MemoryFile> Create(std::string_view content) {
-    const int fd = memfd_create("regatta-link", MFD_CLOEXEC);
-    if (fd < 0) {
-      return absl::InternalError(
-          absl::StrCat("memfd_create: ", std::strerror(errno)));
-    }
-    MemoryFile file(fd);
-    size_t written = 0;
-    while (written < content.size()) {
-      const ssize_t n =
-          write(fd, content.data() + written, content.size() - written);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) {
-        return absl::InternalError(
-            absl::StrCat("memory file: ", std::strerror(errno)));
-      }
-      written += static_cast<size_t>(n);
-    }
-    return file;
-  }
-  MemoryFile(MemoryFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  MemoryFile& operator=(MemoryFile&& other) = delete;
-  ~MemoryFile() {
-    if (fd_ >= 0) close(fd_);
-  }
+// The linker's input, which has a path for it.
+absl::StatusOr<UniqueFd> LinkerInput(std::string_view content) {
+  return SealedMemoryFile("regatta-link", content);
+}
 
-  std::string Path() const { return absl::StrCat("/proc/self/fd/", fd_); }
-
- private:
-  explicit MemoryFile(int fd) : fd_(fd) {}
-  int fd_;
-};
+std::string PathOf(const UniqueFd& file) {
+  return absl::StrCat("/proc/self/fd/", file.get());
+}
 
 // Where the linker writes. A pipe and not a file: lld writes a regular file
 // under another name first and renames it, for which there is no directory.
@@ -212,8 +186,8 @@ absl::StatusOr<std::string> NamedStub(const Target& target,
   ASSIGN_OR_RETURN(
       const std::string object,
       EmitFile(empty, *machine, llvm::CodeGenFileType::ObjectFile));
-  ASSIGN_OR_RETURN(const MemoryFile input, MemoryFile::Create(object));
-  ASSIGN_OR_RETURN(stub, RunLinker({input.Path(), "-soname", soname}));
+  ASSIGN_OR_RETURN(const UniqueFd input, LinkerInput(object));
+  ASSIGN_OR_RETURN(stub, RunLinker({PathOf(input), "-soname", soname}));
   return stub;
 }
 
@@ -270,16 +244,16 @@ absl::StatusOr<std::string> LinkSharedObject(
   const llvm::Triple parsed(LlvmTriple(target.triple));
   const bool gnu = parsed.isOSLinux() && parsed.isGNUEnvironment();
   std::lock_guard<std::mutex> lock(LinkerMutex());
-  std::vector<MemoryFile> files;
+  std::vector<UniqueFd> files;
   std::vector<std::string> arguments;
   if (objects.size() == 1) {
-    ASSIGN_OR_RETURN(MemoryFile input, MemoryFile::Create(objects[0]));
-    arguments = {input.Path()};
+    ASSIGN_OR_RETURN(UniqueFd input, LinkerInput(objects[0]));
+    arguments = {PathOf(input)};
     files.push_back(std::move(input));
   } else {
     ASSIGN_OR_RETURN(const std::string archive, Archive(objects));
-    ASSIGN_OR_RETURN(MemoryFile input, MemoryFile::Create(archive));
-    arguments = {"--whole-archive", input.Path(), "--no-whole-archive"};
+    ASSIGN_OR_RETURN(UniqueFd input, LinkerInput(archive));
+    arguments = {"--whole-archive", PathOf(input), "--no-whole-archive"};
     files.push_back(std::move(input));
   }
   arguments.push_back("--no-as-needed");
@@ -287,8 +261,8 @@ absl::StatusOr<std::string> LinkSharedObject(
                                        std::pair(needs.libm, "libm.so.6")}) {
     if (!gnu || !needed) continue;
     ASSIGN_OR_RETURN(const std::string stub, NamedStub(target, soname));
-    ASSIGN_OR_RETURN(MemoryFile file, MemoryFile::Create(stub));
-    arguments.push_back(file.Path());
+    ASSIGN_OR_RETURN(UniqueFd file, LinkerInput(stub));
+    arguments.push_back(PathOf(file));
     files.push_back(std::move(file));
   }
   return RunLinker(std::move(arguments));

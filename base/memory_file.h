@@ -1,10 +1,11 @@
 // Memory files (memfd): how modules, inputs and references pass between
-// processes of one board. A sealed file can be mapped by a candidate without
-// fear: nobody, whatever its user, can change or resize it any more.
+// processes of one board, and how the linker gets its input. A sealed file can
+// be mapped by a candidate without fear: nobody, whatever its user, can change
+// or resize it any more.
 //
 // Free functions; thread-safe.
-#ifndef REGATTA_DEVICE_AGENT_SPAWNER_MEMORY_FILE_H_
-#define REGATTA_DEVICE_AGENT_SPAWNER_MEMORY_FILE_H_
+#ifndef REGATTA_BASE_MEMORY_FILE_H_
+#define REGATTA_BASE_MEMORY_FILE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -50,4 +51,4 @@ class MappedFile {
 
 }  // namespace regatta
 
-#endif  // REGATTA_DEVICE_AGENT_SPAWNER_MEMORY_FILE_H_
+#endif  // REGATTA_BASE_MEMORY_FILE_H_

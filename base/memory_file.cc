@@ -1,4 +1,4 @@
-#include "device_agent/spawner/memory_file.h"
+#include "base/memory_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
