@@ -10,20 +10,27 @@
 
 namespace regatta {
 
+namespace {
+
+// Looked up once: finding it by name takes longer than a short text's digest.
+const EVP_MD* Algorithm() {
+  static const EVP_MD* const sha256 =
+      EVP_MD_fetch(nullptr, "SHA256", /*properties=*/nullptr);
+  CHECK(sha256 != nullptr) << "SHA-256 is not to be had";
+  return sha256;
+}
+
+}  // namespace
+
 std::string Sha256Hex(std::string_view bytes) {
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
-         digest);
-  return absl::BytesToHexString(
-      absl::string_view(reinterpret_cast<const char*>(digest), sizeof(digest)));
+  return absl::BytesToHexString(Sha256({bytes}));
 }
 
 std::string Sha256(std::initializer_list<std::string_view> pieces) {
   const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context(
       EVP_MD_CTX_new(), EVP_MD_CTX_free);
   CHECK(context != nullptr &&
-        EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1)
-      << "SHA-256 is not to be had";
+        EVP_DigestInit_ex(context.get(), Algorithm(), nullptr) == 1);
   for (const std::string_view piece : pieces) {
     CHECK(EVP_DigestUpdate(context.get(), piece.data(), piece.size()) == 1);
   }

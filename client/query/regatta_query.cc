@@ -1,13 +1,17 @@
 #include "client/query/regatta_query.h"
 
 #include <algorithm>
+#include <atomic>
+#include <csignal>
 #include <cstddef>
 #include <cstring>
-#include <deque>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -22,10 +26,14 @@ struct regatta_query {
 };
 
 struct regatta_query_answers {
+  explicit regatta_query_answers(size_t count)
+      : answers(count), texts(count), messages(count) {}
+
   std::vector<regatta_query_answer> answers;
-  // What the texts of the answers point into; a deque does not move them.
-  std::deque<regatta::v1::BestAnswer> texts;
-  std::deque<std::string> messages;
+  // What the texts of answer i point into: texts[i], or messages[i] when it is
+  // an error.
+  std::vector<regatta::v1::BestAnswer> texts;
+  std::vector<std::string> messages;
 };
 
 namespace regatta {
@@ -194,20 +202,88 @@ regatta_query_answer ErrorView(regatta_query_code code, const char* message) {
 }
 
 void AnswerOne(BestFile& file, const regatta_query_question& question,
-               regatta_query_answers& answers) {
+               size_t place, regatta_query_answers& answers) {
   auto request = ToRequest(question);
   absl::StatusOr<v1::BestAnswer> answer =
       request.ok() ? file.Answer(*request, 0)
                    : absl::StatusOr<v1::BestAnswer>(request.status());
   if (answer.ok()) {
-    answers.texts.push_back(*std::move(answer));
-    answers.answers.push_back(View(answers.texts.back()));
+    answers.texts[place] = *std::move(answer);
+    answers.answers[place] = View(answers.texts[place]);
   } else {
-    answers.messages.emplace_back(answer.status().message());
-    answers.answers.push_back(
-        ErrorView(CodeOf(answer.status()), answers.messages.back().c_str()));
+    answers.messages[place] = std::string(answer.status().message());
+    answers.answers[place] =
+        ErrorView(CodeOf(answer.status()), answers.messages[place].c_str());
   }
 }
+
+// Smaller batches are not worth a thread's start.
+constexpr size_t kSharedBatch = 256;
+constexpr size_t kMaxThreads = 4;
+constexpr size_t kQuestionsAtOnce = 32;
+
+// Answers questions until none is left; several threads may be at it. What is
+// thrown ends the work of all.
+class Batch {
+ public:
+  Batch(BestFile& file, const regatta_query_question* questions, size_t count,
+        regatta_query_answers& answers)
+      : file_(file), questions_(questions), count_(count), answers_(answers) {}
+
+  void Run() {
+    const size_t threads =
+        count_ < kSharedBatch
+            ? 1
+            : std::clamp<size_t>(std::thread::hardware_concurrency(), 1,
+                                 kMaxThreads);
+    std::vector<std::thread> others;
+    StartOthers(threads - 1, others);
+    Work();
+    for (std::thread& thread : others) thread.join();
+    if (thrown_) std::rethrow_exception(thrown_);
+  }
+
+ private:
+  // As many as there is room for: the batch is answered without them, too. They
+  // take no signals, which are for the program's own threads.
+  void StartOthers(size_t count, std::vector<std::thread>& others) {
+    if (count == 0) return;
+    others.reserve(count);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      while (others.size() < count) others.emplace_back([this] { Work(); });
+    } catch (const std::system_error&) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  void Work() {
+    try {
+      for (;;) {
+        const size_t first = next_.fetch_add(kQuestionsAtOnce);
+        if (first >= count_) return;
+        const size_t end = std::min(first + kQuestionsAtOnce, count_);
+        for (size_t i = first; i < end; ++i) {
+          AnswerOne(file_, questions_[i], i, answers_);
+        }
+      }
+    } catch (...) {
+      next_ = count_;
+      std::lock_guard lock(mutex_);
+      thrown_ = std::current_exception();
+    }
+  }
+
+  BestFile& file_;
+  const regatta_query_question* const questions_;
+  const size_t count_;
+  regatta_query_answers& answers_;
+  std::atomic<size_t> next_ = 0;
+  std::mutex mutex_;
+  std::exception_ptr thrown_;
+};
 
 }  // namespace
 }  // namespace regatta
@@ -239,11 +315,8 @@ regatta_query_answers* regatta_query_ask(
     if (questions == nullptr && count > 0) {
       return absl::InvalidArgumentError("questions is null");
     }
-    auto answers = std::make_unique<regatta_query_answers>();
-    answers->answers.reserve(count);
-    for (size_t i = 0; i < count; ++i) {
-      regatta::AnswerOne(*query->file, questions[i], *answers);
-    }
+    auto answers = std::make_unique<regatta_query_answers>(count);
+    regatta::Batch(*query->file, questions, count, *answers).Run();
     return answers.release();
   });
 }

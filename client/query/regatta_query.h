@@ -19,7 +19,9 @@
  * copied before a function returns. Texts are UTF-8 and end with a zero byte.
  *
  * Threads. A handle may be used from any thread, from several at once; closing
- * it must be the last use. Answers may be read from any thread.
+ * it must be the last use. Answers may be read from any thread. A batch of 256
+ * questions or more is shared with up to three threads of the library's own,
+ * which take no signals and have ended when the call returns.
  *
  * Structures only grow at their end, and the library alone makes answers and
  * reads the size of questions from the question's own `size`: programs built
@@ -83,7 +85,7 @@ typedef enum regatta_query_cache {
 
 /* Zero every member that is not set. */
 typedef struct regatta_query_question {
-  size_t size; /* sizeof(regatta_query_question) */
+  size_t size;              /* sizeof(regatta_query_question) */
   const char *workload;     /* "matmul(m=512,n=512,k=512)" */
   const char *device_class; /* one of these two, the other null: a class of */
   const char *target;       /* the file, or a target's whole text with
@@ -105,18 +107,18 @@ typedef struct regatta_query_answer {
   const char *schedule;        /* always a schedule of this workload */
   const char *space;
   int32_t space_version;
-  const char *workload;        /* in its normal form */
+  const char *workload; /* in its normal form */
   const char *workload_key;
   const char *device_class;
-  const char *target;          /* what the schedule is for */
+  const char *target; /* what the schedule is for */
   int threads;
   regatta_query_cache cache;
-  int64_t time_ns;             /* of one call; 0: not measured here */
-  int64_t low_ns;              /* 95 % interval of time_ns */
+  int64_t time_ns; /* of one call; 0: not measured here */
+  int64_t low_ns;  /* 95 % interval of time_ns */
   int64_t high_ns;
-  int64_t samples;             /* timed blocks behind it */
-  int64_t boards;              /* devices behind it */
-  int64_t default_ns;          /* of the default schedule */
+  int64_t samples;              /* timed blocks behind it */
+  int64_t boards;               /* devices behind it */
+  int64_t default_ns;           /* of the default schedule */
   const char *compiler_version; /* that it was measured with */
   const char *binary_hash;      /* SHA-256 of the code that was measured */
   int64_t measured_unix_ms;     /* when, by the log's clock */

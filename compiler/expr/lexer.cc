@@ -70,6 +70,7 @@ absl::StatusOr<std::vector<Token>> Lex(std::string_view text) {
                                                    kMaxTextBytes, " are read"));
   }
   std::vector<Token> tokens;
+  tokens.reserve(text.size() / 2 + 2);
   size_t offset = 0;
   while (offset < text.size()) {
     const char c = text[offset];

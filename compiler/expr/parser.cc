@@ -33,11 +33,16 @@ std::string Family(const Workload& workload) {
 }  // namespace
 
 absl::StatusOr<Workload> ParseExpression(std::string_view text) {
+  ASSIGN_OR_RETURN(Workload workload, ParseUnnamedExpression(text));
+  workload.family = Family(workload);
+  workload.text = PrintExpression(workload);
+  return workload;
+}
+
+absl::StatusOr<Workload> ParseUnnamedExpression(std::string_view text) {
   ASSIGN_OR_RETURN(const WorkloadSyntax syntax, ParseSyntax(text));
   ASSIGN_OR_RETURN(Workload workload, Elaborate(syntax));
   RETURN_IF_ERROR(VerifyWorkload(workload));
-  workload.family = Family(workload);
-  workload.text = PrintExpression(workload);
   workload.canonical = CanonicalExpression(workload);
   workload.key = Sha256Hex(workload.canonical).substr(0, 32);
   return workload;

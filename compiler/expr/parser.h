@@ -35,6 +35,8 @@ namespace regatta {
 // InvalidArgument names the line-free position ("at character 17, near
 // '* B[q'") and what was expected, or the index or tensor that is wrong.
 absl::StatusOr<Workload> ParseExpression(std::string_view text);
+// The same without `family` and `text`, for a caller that has its own.
+absl::StatusOr<Workload> ParseUnnamedExpression(std::string_view text);
 
 }  // namespace regatta
 

@@ -1,8 +1,8 @@
 #include "compiler/expr/syntax_parser.h"
 
 #include <algorithm>
-#include <set>
 #include <string>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -217,23 +217,25 @@ class SyntaxParser {
       return in_.Expected("a binding: index=512, dtype=f32 or T=f32[4,4]");
     }
     in_.Take();
-    RETURN_IF_ERROR(
-        in_.Expect("=", absl::StrCat("after '", std::string(name.text), "'")));
-    if (!bound_.insert(std::string(name.text)).second) {
+    if (!in_.Accept("=")) {
+      return in_.Expected(
+          absl::StrCat("'=' after '", std::string(name.text), "'"));
+    }
+    if (std::find(bound_.begin(), bound_.end(), name.text) != bound_.end()) {
       return in_.Error(
           name, absl::StrCat("'", std::string(name.text), "' is given twice"));
     }
+    bound_.push_back(name.text);
     if (name.text == "dtype") {
       ASSIGN_OR_RETURN(out_.default_dtype, ParseType());
       return absl::OkStatus();
     }
     for (size_t i = 0; i < out_.indices.size(); ++i) {
       if (out_.indices[i].name != name.text) continue;
-      ASSIGN_OR_RETURN(
-          out_.extents[i],
-          in_.TakePositive(
-              absl::StrCat("the extent of '", std::string(name.text), "'"),
-              kMaxExtent));
+      const auto what = [&] {
+        return absl::StrCat("the extent of '", std::string(name.text), "'");
+      };
+      ASSIGN_OR_RETURN(out_.extents[i], in_.TakePositive(what, kMaxExtent));
       return absl::OkStatus();
     }
     for (size_t i = 0; i < out_.tensors.size(); ++i) {
@@ -265,11 +267,12 @@ class SyntaxParser {
         return in_.Error(in_.Peek(), absl::StrCat("a tensor has at most ",
                                                   kMaxRank, " dimensions"));
       }
-      ASSIGN_OR_RETURN(
-          const int64_t extent,
-          in_.TakePositive(absl::StrCat("dimension ", binding.shape.size(),
-                                        " of '", std::string(name.text), "'"),
-                           kMaxExtent));
+      const auto what = [&] {
+        return absl::StrCat("dimension ", binding.shape.size(), " of '",
+                            std::string(name.text), "'");
+      };
+      ASSIGN_OR_RETURN(const int64_t extent,
+                       in_.TakePositive(what, kMaxExtent));
       binding.shape.push_back(extent);
     } while (in_.Accept(","));
     RETURN_IF_ERROR(in_.Expect("]", "after the shape"));
@@ -278,7 +281,7 @@ class SyntaxParser {
 
   TokenReader in_;
   WorkloadSyntax out_;
-  std::set<std::string> bound_;
+  std::vector<std::string_view> bound_;  // names with a binding
 };
 
 }  // namespace

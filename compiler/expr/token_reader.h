@@ -3,9 +3,11 @@
 #define REGATTA_COMPILER_EXPR_TOKEN_READER_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "compiler/expr/lexer.h"
@@ -47,7 +49,9 @@ class TokenReader {
     return ErrorAt(text_, token.offset, message);
   }
   // A whole number of 1 .. `max`, with a leading minus read as what it is.
-  absl::StatusOr<int64_t> TakePositive(std::string_view what, int64_t max);
+  // `what` names it in an error.
+  absl::StatusOr<int64_t> TakePositive(absl::FunctionRef<std::string()> what,
+                                       int64_t max);
 
  private:
   std::string_view text_;

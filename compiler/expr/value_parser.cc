@@ -302,7 +302,8 @@ absl::StatusOr<SubscriptPart> ValueParser::Part() {
 }
 
 absl::StatusOr<int64_t> ValueParser::PartNumber() {
-  return in_.TakePositive("what a subscript is divided by", kMaxExtent);
+  return in_.TakePositive(
+      [] { return std::string("what a subscript is divided by"); }, kMaxExtent);
 }
 
 absl::StatusOr<Affine> ValueParser::SubscriptTerm() {

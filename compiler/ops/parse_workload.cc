@@ -146,7 +146,7 @@ absl::StatusOr<std::string> Normalised(
 absl::StatusOr<Workload> ParseCall(const Op& op, TokenReader& in) {
   ASSIGN_OR_RETURN(const auto values, ParseArguments(op, in));
   ASSIGN_OR_RETURN(const std::string expression, ExpressionOf(op, values));
-  ASSIGN_OR_RETURN(Workload workload, ParseExpression(expression));
+  ASSIGN_OR_RETURN(Workload workload, ParseUnnamedExpression(expression));
   workload.family = op.name;
   ASSIGN_OR_RETURN(workload.text, Normalised(op, values, expression));
   return workload;
@@ -155,12 +155,12 @@ absl::StatusOr<Workload> ParseCall(const Op& op, TokenReader& in) {
 }  // namespace
 
 absl::StatusOr<Workload> ParseWorkload(std::string_view text) {
-  const absl::StatusOr<std::vector<Token>> tokens = Lex(text);
+  absl::StatusOr<std::vector<Token>> tokens = Lex(text);
   if (!tokens.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "workload: ", tokens.status().message(), "; ", kWhatToWrite));
   }
-  TokenReader in(text, *tokens);
+  TokenReader in(text, *std::move(tokens));
   if (in.AtName() && in.At("[", 1)) {
     absl::StatusOr<Workload> workload = ParseExpression(text);
     if (!workload.ok()) return Annotate(workload.status(), "workload");

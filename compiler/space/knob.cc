@@ -1,12 +1,14 @@
 #include "compiler/space/knob.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/strings.h"
 
 namespace regatta {
 
@@ -16,10 +18,21 @@ std::string Knob::Print(int64_t value) const {
 }
 
 std::optional<int64_t> Knob::Parse(std::string_view text) const {
-  for (int64_t choice : choices) {
-    if (Print(choice) == text) return choice;
+  if (!labels.empty()) {
+    const auto found = std::find(labels.begin(), labels.end(), text);
+    if (found == labels.end()) return std::nullopt;
+    return choices[found - labels.begin()];
   }
-  return std::nullopt;
+  // Only the one spelling that Print has.
+  int64_t value = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() ||
+      absl::StrCat(value) != ToAbsl(text) ||
+      std::find(choices.begin(), choices.end(), value) == choices.end()) {
+    return std::nullopt;
+  }
+  return value;
 }
 
 std::optional<int64_t> Knob::Nearest(std::string_view text) const {

@@ -2,11 +2,16 @@
 // parts; a part implements one or more consecutive stages in loops that its
 // knobs shape. A sketch is a sequence of parts that covers every stage.
 //
+// An offer is made into a part when somebody first looks at it: a best-known
+// answer looks at one sketch, and knobs take far longer to work out than it
+// does to see that a rule applies.
+//
 // To add a rule: a file under rules/ and one line in rule_list.cc; see
 // docs/recipes.md, which also says how tests come to reach it.
 #ifndef REGATTA_COMPILER_SPACE_RULE_H_
 #define REGATTA_COMPILER_SPACE_RULE_H_
 
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -27,14 +32,11 @@ struct SpaceContext {
   MachineHints hints;  // for defaults and ranges
 };
 
-// One way to run stages [first_stage, first_stage + stage_count). Immutable;
-// safe to share between threads. REQUIRES: the context outlives the part.
+// One way to run consecutive stages. Immutable; safe to share between threads.
+// REQUIRES: the context outlives the part.
 class Part {
  public:
   virtual ~Part() = default;
-  virtual std::string_view name() const = 0;  // of the rule: "contraction"
-  virtual int first_stage() const = 0;
-  virtual int stage_count() const = 0;
   virtual const std::vector<Knob>& knobs() const = 0;
   virtual const std::vector<Constraint>& constraints() const = 0;
   // Values that heuristics expect to be fast, best first, each satisfying every
@@ -49,15 +51,23 @@ class Part {
   virtual void Emit(const KnobValues& values, LoopBuilder& out) const = 0;
 };
 
+// A part for `stage_count` stages, when wanted. `make` gives equal parts
+// whenever it is called; REQUIRES: the context that was matched still exists.
+struct PartOffer {
+  int stage_count = 1;
+  std::function<std::unique_ptr<Part>()> make;
+};
+
 class SpaceRule {
  public:
   virtual ~SpaceRule() = default;
+  // Names its parts in schedules: "contraction".
   virtual std::string_view name() const = 0;
   // Every part that the rule offers for stages starting at `first_stage`, best
   // default first, no two with the same stage count; empty when it does not
   // apply. Knob defaults satisfy every constraint.
-  virtual std::vector<std::unique_ptr<Part>> Match(const SpaceContext& context,
-                                                   int first_stage) const = 0;
+  virtual std::vector<PartOffer> Match(const SpaceContext& context,
+                                       int first_stage) const = 0;
 };
 
 // THE list, in rule_list.cc: for each kind of target, ordered so that the first

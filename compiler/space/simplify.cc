@@ -93,6 +93,10 @@ void DropUnitDimensions(Workload& w) {
     }
     stage.indices = std::move(indices);
   }
+  const auto whole = [](const std::vector<bool>& dims) {
+    return std::find(dims.begin(), dims.end(), false) == dims.end();
+  };
+  if (std::all_of(keep.begin(), keep.end(), whole)) return;
   const auto filter = [](const std::vector<bool>& dims, auto& list) {
     size_t kept = 0;
     for (size_t d = 0; d < dims.size(); ++d) {
@@ -134,6 +138,7 @@ class Merger {
     }
   }
 
+  bool MergesAny() const;
   Workload Apply() const;
 
  private:
@@ -236,6 +241,12 @@ class Merger {
   std::vector<std::vector<bool>> merges_;  // [tensor][d]: d with d + 1
 };
 
+bool Merger::MergesAny() const {
+  return std::any_of(merges_.begin(), merges_.end(), [](const auto& dims) {
+    return std::find(dims.begin(), dims.end(), true) != dims.end();
+  });
+}
+
 Workload Merger::Apply() const {
   Workload out = w_;
   // Within a chain of merged indices the first one stands for all.
@@ -297,7 +308,8 @@ Workload Simplify(const Workload& workload) {
   Workload w = workload;
   SeparateStages(w);
   DropUnitDimensions(w);
-  return Merger(w).Apply();
+  const Merger merger(w);
+  return merger.MergesAny() ? merger.Apply() : w;
 }
 
 }  // namespace regatta

@@ -63,15 +63,12 @@ std::string ChoiceNames(const Knob& knob) {
 
 }  // namespace
 
-std::string Space::Label(const Part& part) {
-  if (part.stage_count() == 1) return std::string(part.name());
-  return absl::StrCat(std::string(part.name()), ":", part.stage_count());
-}
-
 absl::StatusOr<Space> Space::Create(SpaceContext context) {
   Space space;
-  SpaceContext simplified = context;
-  simplified.workload = Simplify(context.workload);
+  SpaceContext simplified = {.workload = Simplify(context.workload),
+                             .target = context.target,
+                             .threads = context.threads,
+                             .hints = context.hints};
   space.context_ = std::make_shared<const SpaceContext>(std::move(context));
   space.part_context_ =
       std::make_shared<const SpaceContext>(std::move(simplified));
@@ -85,14 +82,15 @@ absl::StatusOr<Space> Space::Create(SpaceContext context) {
   const int stages = static_cast<int>(rules_see.workload.stages.size());
   // Covers of the stages from `next` on by the parts that rules offer, the
   // first rule's first. Sketches with a part in common share it.
-  using SharedPart = std::shared_ptr<const Part>;
+  using SharedPart = std::shared_ptr<const OfferedPart>;
   std::vector<std::vector<SharedPart>> covers;
   std::vector<SharedPart> path;
   std::vector<std::vector<SharedPart>> offers(stages);
   for (int stage = 0; stage < stages; ++stage) {
     for (const SpaceRule* rule : rules) {
-      for (auto& part : rule->Match(rules_see, stage)) {
-        offers[stage].push_back(std::move(part));
+      for (PartOffer& offer : rule->Match(rules_see, stage)) {
+        offers[stage].push_back(
+            std::make_shared<OfferedPart>(*rule, std::move(offer)));
       }
     }
   }
@@ -118,10 +116,7 @@ absl::StatusOr<Space> Space::Create(SpaceContext context) {
   }
   auto sketches = std::make_shared<std::vector<Sketch>>();
   for (std::vector<SharedPart>& parts : covers) {
-    Sketch sketch;
-    for (const SharedPart& part : parts) sketch.size *= Combinations(*part);
-    sketch.parts = std::move(parts);
-    sketches->push_back(std::move(sketch));
+    sketches->push_back({std::move(parts)});
   }
   space.sketches_ = std::move(sketches);
   return space;
@@ -130,8 +125,8 @@ absl::StatusOr<Space> Space::Create(SpaceContext context) {
 Schedule Space::DefaultOf(int sketch) const {
   Schedule schedule{.sketch = sketch};
   for (const auto& part : (*sketches_)[sketch].parts) {
-    KnobValues values = Defaults(*part);
-    part->Normalise(values);
+    KnobValues values = Defaults(part->Get());
+    part->Get().Normalise(values);
     schedule.parts.push_back(std::move(values));
   }
   return schedule;
@@ -151,7 +146,7 @@ std::vector<Schedule> Space::Seeds() const {
   std::vector<std::vector<KnobValues>> by_part;
   size_t most = 0;
   for (const auto& part : (*sketches_)[0].parts) {
-    by_part.push_back(part->Seeds());
+    by_part.push_back(part->Get().Seeds());
     most = std::max(most, by_part.back().size());
   }
   for (size_t i = 0; i < most; ++i) {
@@ -159,7 +154,7 @@ std::vector<Schedule> Space::Seeds() const {
     for (size_t p = 0; p < by_part.size(); ++p) {
       if (i >= by_part[p].size()) continue;
       seed.parts[p] = by_part[p][i];
-      (*sketches_)[0].parts[p]->Normalise(seed.parts[p]);
+      (*sketches_)[0].At(p).Normalise(seed.parts[p]);
     }
     add(std::move(seed));
   }
@@ -171,7 +166,12 @@ std::vector<Schedule> Space::Seeds() const {
 
 double Space::Size() const {
   double size = 0;
-  for (const Sketch& sketch : *sketches_) size += sketch.size;
+  for (const Sketch& sketch : *sketches_) {
+    double combinations = 1;
+    for (const auto& part : sketch.parts)
+      combinations *= Combinations(part->Get());
+    size += combinations;
+  }
   return size;
 }
 
@@ -183,11 +183,11 @@ std::optional<std::string> Space::Refusal(const Schedule& schedule) const {
   const Sketch& sketch = (*sketches_)[schedule.sketch];
   for (size_t p = 0; p < sketch.parts.size(); ++p) {
     auto violation =
-        FirstViolation(sketch.parts[p]->constraints(), schedule.parts[p]);
+        FirstViolation(sketch.At(p).constraints(), schedule.parts[p]);
     if (!violation) continue;
     if (sketch.parts.size() > 1) {
       absl::StrAppend(&*violation, " (part ", p + 1, ", ",
-                      Label(*sketch.parts[p]), ")");
+                      sketch.parts[p]->label(), ")");
     }
     return violation;
   }
@@ -211,7 +211,7 @@ std::optional<Schedule> Space::Sample(Random& random) const {
   const int last = static_cast<int>(sketches_->size()) - 1;
   while (schedule.sketch < last && random.Below(4) == 0) ++schedule.sketch;
   for (const auto& part : (*sketches_)[schedule.sketch].parts) {
-    std::optional<KnobValues> values = SamplePart(*part, random);
+    std::optional<KnobValues> values = SamplePart(part->Get(), random);
     if (!values) return std::nullopt;
     schedule.parts.push_back(*std::move(values));
   }
@@ -223,8 +223,8 @@ std::optional<Schedule> Space::Mutate(const Schedule& from,
   const Sketch& sketch = (*sketches_)[from.sketch];
   std::vector<std::pair<size_t, size_t>> movable;  // part, knob
   for (size_t p = 0; p < sketch.parts.size(); ++p) {
-    for (size_t k = 0; k < sketch.parts[p]->knobs().size(); ++k) {
-      if (sketch.parts[p]->knobs()[k].choices.size() > 1) {
+    for (size_t k = 0; k < sketch.At(p).knobs().size(); ++k) {
+      if (sketch.At(p).knobs()[k].choices.size() > 1) {
         movable.emplace_back(p, k);
       }
     }
@@ -236,10 +236,10 @@ std::optional<Schedule> Space::Mutate(const Schedule& from,
     for (int move = 0; move < moves; ++move) {
       const auto [p, k] = movable[random.Below(movable.size())];
       int64_t& value = result.parts[p][k];
-      value = Move(sketch.parts[p]->knobs()[k], value, random);
+      value = Move(sketch.At(p).knobs()[k], value, random);
     }
     for (size_t p = 0; p < sketch.parts.size(); ++p) {
-      sketch.parts[p]->Normalise(result.parts[p]);
+      sketch.At(p).Normalise(result.parts[p]);
     }
     if (result != from && !Refusal(result)) return result;
   }
@@ -257,7 +257,7 @@ std::optional<Schedule> Space::Cross(const Schedule& a, const Schedule& b,
         for (size_t k = 0; k < result.parts[p].size(); ++k) {
           if (random.Below(2) == 0) result.parts[p][k] = b.parts[p][k];
         }
-        sketch.parts[p]->Normalise(result.parts[p]);
+        sketch.At(p).Normalise(result.parts[p]);
       }
       if (result != a && result != b && !Refusal(result)) return result;
     }
@@ -269,7 +269,7 @@ bool Space::Visit(Schedule& schedule, size_t p,
                   const std::function<bool(const Schedule&)>& visit) const {
   const Sketch& sketch = (*sketches_)[schedule.sketch];
   if (p == sketch.parts.size()) return visit(schedule);
-  const Part& part = *sketch.parts[p];
+  const Part& part = sketch.At(p);
   const std::vector<Knob>& knobs = part.knobs();
   std::vector<size_t> at(knobs.size(), 0);
   while (true) {
@@ -301,8 +301,8 @@ std::string Space::Print(const Schedule& schedule) const {
   const Sketch& sketch = (*sketches_)[schedule.sketch];
   std::vector<PartText> text;
   for (size_t p = 0; p < sketch.parts.size(); ++p) {
-    text.push_back({.label = Label(*sketch.parts[p])});
-    const std::vector<Knob>& knobs = sketch.parts[p]->knobs();
+    text.push_back({.label = sketch.parts[p]->label()});
+    const std::vector<Knob>& knobs = sketch.At(p).knobs();
     for (size_t k = 0; k < knobs.size(); ++k) {
       text.back().knobs.emplace_back(knobs[k].name,
                                      knobs[k].Print(schedule.parts[p][k]));
@@ -314,20 +314,43 @@ std::string Space::Print(const Schedule& schedule) const {
 const Space::Sketch* Space::FindSketch(
     const std::vector<PartText>& parts) const {
   for (const Sketch& sketch : *sketches_) {
-    if (std::equal(
-            parts.begin(), parts.end(), sketch.parts.begin(),
-            sketch.parts.end(),
-            [](const PartText& text, const std::shared_ptr<const Part>& part) {
-              return text.label == Label(*part);
-            })) {
+    if (std::equal(parts.begin(), parts.end(), sketch.parts.begin(),
+                   sketch.parts.end(),
+                   [](const PartText& text,
+                      const std::shared_ptr<const OfferedPart>& part) {
+                     return text.label == part->label();
+                   })) {
       return &sketch;
     }
   }
   return nullptr;
 }
 
+std::optional<KnobValues> Space::FindValues(const Part& part,
+                                            const PartText& text) const {
+  const std::vector<Knob>& knobs = part.knobs();
+  if (text.knobs.size() != knobs.size()) return std::nullopt;
+  KnobValues values;
+  values.reserve(knobs.size());
+  for (size_t k = 0; k < knobs.size(); ++k) {
+    // Nearly always in the order of the knobs.
+    auto given = text.knobs.begin() + k;
+    if (given->first != knobs[k].name) {
+      given = std::find_if(
+          text.knobs.begin(), text.knobs.end(),
+          [&](const auto& named) { return named.first == knobs[k].name; });
+      if (given == text.knobs.end()) return std::nullopt;
+    }
+    const std::optional<int64_t> value = knobs[k].Parse(given->second);
+    if (!value) return std::nullopt;
+    values.push_back(*value);
+  }
+  return values;
+}
+
 absl::StatusOr<KnobValues> Space::ParsePart(const Part& part,
                                             const PartText& text) const {
+  if (auto values = FindValues(part, text)) return *std::move(values);
   const std::vector<Knob>& knobs = part.knobs();
   const auto error = [&](const std::string& what) {
     return absl::InvalidArgumentError(
@@ -367,8 +390,8 @@ absl::StatusOr<Schedule> Space::Parse(std::string_view text) const {
     for (const Sketch& s : *sketches_) {
       known.push_back(absl::StrJoin(
           s.parts, "+",
-          [](std::string* out, const std::shared_ptr<const Part>& p) {
-            absl::StrAppend(out, Label(*p));
+          [](std::string* out, const std::shared_ptr<const OfferedPart>& p) {
+            absl::StrAppend(out, p->label());
           }));
     }
     const std::string given =
@@ -381,10 +404,27 @@ absl::StatusOr<Schedule> Space::Parse(std::string_view text) const {
   }
   Schedule schedule{.sketch = static_cast<int>(sketch - sketches_->data())};
   for (size_t p = 0; p < parts.size(); ++p) {
-    ASSIGN_OR_RETURN(KnobValues values, ParsePart(*sketch->parts[p], parts[p]));
+    ASSIGN_OR_RETURN(KnobValues values, ParsePart(sketch->At(p), parts[p]));
     schedule.parts.push_back(std::move(values));
   }
   return schedule;
+}
+
+std::optional<Schedule> Space::CarryOver(std::string_view foreign_text) const {
+  const auto parts = ParseScheduleText(foreign_text);
+  if (!parts.ok()) return std::nullopt;
+  const Sketch* sketch = FindSketch(*parts);
+  if (sketch == nullptr) return std::nullopt;
+  Schedule schedule{.sketch = static_cast<int>(sketch - sketches_->data())};
+  for (size_t p = 0; p < parts->size(); ++p) {
+    auto values = FindValues(sketch->At(p), (*parts)[p]);
+    if (!values) break;
+    schedule.parts.push_back(*std::move(values));
+  }
+  if (schedule.parts.size() == parts->size() && !Refusal(schedule)) {
+    return schedule;
+  }
+  return Adapt(*sketch, *parts);
 }
 
 std::optional<Schedule> Space::Adapt(std::string_view foreign_text) const {
@@ -392,13 +432,18 @@ std::optional<Schedule> Space::Adapt(std::string_view foreign_text) const {
   if (!parts.ok()) return std::nullopt;
   const Sketch* sketch = FindSketch(*parts);
   if (sketch == nullptr) return std::nullopt;
-  Schedule schedule{.sketch = static_cast<int>(sketch - sketches_->data())};
-  for (size_t p = 0; p < parts->size(); ++p) {
-    const Part& part = *sketch->parts[p];
+  return Adapt(*sketch, *parts);
+}
+
+std::optional<Schedule> Space::Adapt(const Sketch& sketch,
+                                     const std::vector<PartText>& parts) const {
+  Schedule schedule{.sketch = static_cast<int>(&sketch - sketches_->data())};
+  for (size_t p = 0; p < parts.size(); ++p) {
+    const Part& part = sketch.At(p);
     KnobValues values;
     for (const Knob& knob : part.knobs()) {
       std::optional<int64_t> nearest;
-      for (const auto& [name, value] : (*parts)[p].knobs) {
+      for (const auto& [name, value] : parts[p].knobs) {
         if (name == knob.name) nearest = knob.Nearest(value);
       }
       values.push_back(nearest.value_or(knob.default_value));
@@ -421,7 +466,7 @@ loop::Program Space::Emit(const Schedule& schedule) const {
   LoopBuilder out(part_context_->workload, part_context_->threads);
   const Sketch& sketch = (*sketches_)[schedule.sketch];
   for (size_t p = 0; p < sketch.parts.size(); ++p) {
-    sketch.parts[p]->Emit(schedule.parts[p], out);
+    sketch.At(p).Emit(schedule.parts[p], out);
   }
   return out.Finish();
 }

@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "base/random.h"
 #include "compiler/lower/loop_ir.h"
+#include "compiler/space/offered_part.h"
 #include "compiler/space/rule.h"
 #include "compiler/space/schedule_text.h"
 
@@ -78,23 +79,29 @@ class Space {
   // (knobs of the same names take the nearest choice). Absent when no sketch
   // has the same parts or the result is illegal.
   std::optional<Schedule> Adapt(std::string_view foreign_text) const;
+  // The schedule itself where this space has it and it is legal, else as Adapt.
+  std::optional<Schedule> CarryOver(std::string_view foreign_text) const;
 
   // The loops of a legal schedule.
   loop::Program Emit(const Schedule& schedule) const;
 
  private:
   struct Sketch {
-    std::vector<std::shared_ptr<const Part>> parts;  // shared by sketches
-    double size = 1;  // knob combinations
+    std::vector<std::shared_ptr<const OfferedPart>> parts;  // sketches share
+    const Part& At(size_t p) const { return parts[p]->Get(); }
   };
   Space() = default;
 
-  static std::string Label(const Part& part);
   bool LegalPart(const Part& part, const KnobValues& values) const;
   std::optional<KnobValues> SamplePart(const Part& part, Random& random) const;
   Schedule DefaultOf(int sketch) const;
   bool Visit(Schedule& schedule, size_t part,
              const std::function<bool(const Schedule&)>& visit) const;
+  // Absent where ParsePart has an error.
+  std::optional<KnobValues> FindValues(const Part& part,
+                                       const PartText& text) const;
+  std::optional<Schedule> Adapt(const Sketch& sketch,
+                                const std::vector<PartText>& parts) const;
   absl::StatusOr<KnobValues> ParsePart(const Part& part,
                                        const PartText& text) const;
   const Sketch* FindSketch(const std::vector<PartText>& parts) const;

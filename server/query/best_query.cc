@@ -15,6 +15,8 @@
 namespace regatta {
 namespace {
 
+// How many neighbours are tried. The nearest nearly always carries over, so the
+// others are read only when it does not.
 constexpr int kNeighbours = 8;
 
 class Answerer {
@@ -212,13 +214,9 @@ class Answerer {
     if (row.record.result.spec().schedule().space() != space.name()) {
       return std::nullopt;
     }
-    auto schedule = space.Parse(text);
-    if (schedule.ok() && !space.Refusal(*schedule)) {
-      return space.Print(*schedule);
-    }
-    const auto adapted = space.Adapt(text);
-    if (!adapted) return std::nullopt;
-    return space.Print(*adapted);
+    const auto schedule = space.CarryOver(text);
+    if (!schedule) return std::nullopt;
+    return space.Print(*schedule);
   }
 
   v1::BestAnswer Suggestion(const char* grade, const std::string& schedule,
@@ -233,17 +231,23 @@ class Answerer {
 
   absl::StatusOr<std::optional<v1::BestAnswer>> FromOtherShape() {
     ASSIGN_OR_RETURN(const Workload* workload, GetWorkload());
-    ASSIGN_OR_RETURN(const auto rows,
-                     context_.source->BestOfNeighbours(
-                         DescribeWorkload(*workload), Key(), kNeighbours));
-    for (const BestKnown& row : rows) {
-      ASSIGN_OR_RETURN(const Space* space, GetSpace());
-      if (const auto schedule = CarryOver(row, *space)) {
-        return Suggestion("neighbour_shape", *schedule, "workload",
-                          absl::StrCat("carried over from ",
-                                       row.record.result.spec().workload(),
-                                       "; its time on this shape is unknown"));
+    const WorkloadInfo info = DescribeWorkload(*workload);
+    size_t tried = 0;
+    for (const int limit : {1, kNeighbours}) {
+      ASSIGN_OR_RETURN(const auto rows,
+                       context_.source->BestOfNeighbours(info, Key(), limit));
+      for (; tried < rows.size(); ++tried) {
+        const BestKnown& row = rows[tried];
+        ASSIGN_OR_RETURN(const Space* space, GetSpace());
+        if (const auto schedule = CarryOver(row, *space)) {
+          return Suggestion(
+              "neighbour_shape", *schedule, "workload",
+              absl::StrCat("carried over from ",
+                           row.record.result.spec().workload(),
+                           "; its time on this shape is unknown"));
+        }
       }
+      if (rows.size() < static_cast<size_t>(limit)) break;
     }
     return std::optional<v1::BestAnswer>();
   }

@@ -348,6 +348,68 @@ TEST(SpaceTest, AScheduleAdaptsToItsOwnSpaceUnchanged) {
   }
 }
 
+// Answers to shapes that nobody measured rest on these two.
+TEST(SpaceTest, ParsesOrAdaptsWhatItCarriesOver) {
+  const std::pair<const char*, const char*> kShapes[] = {
+      {"matmul(m=512,n=512,k=512)", "matmul(m=9,n=200,k=31)"},
+      {"matmul(m=9,n=200,k=31)", "matmul(m=512,n=512,k=512)"},
+      {"conv2d(n=1,h=28,w=28,ci=64,co=64,kh=3,kw=3,pad=1)",
+       "conv2d(n=1,h=14,w=5,ci=3,co=128,kh=3,kw=3,pad=1)"},
+      {"softmax(rows=64,cols=512)", "softmax(rows=3,cols=100)"},
+      {"matmul(m=64,n=64,k=64)", "softmax(rows=64,cols=64)"}};
+  for (const auto& [from, to] : kShapes) {
+    const Space space = SpaceOf(to), foreign = SpaceOf(from);
+    regatta::Random random(5);
+    for (int i = 0; i < 200; ++i) {
+      std::string text = foreign.Print(*foreign.Sample(random));
+      if (i % 10 == 9) text = text.substr(0, random.Below(text.size()));
+      const auto parsed = space.Parse(text);
+      const auto wanted = parsed.ok() && !space.Refusal(*parsed)
+                              ? std::optional<Schedule>(*parsed)
+                              : space.Adapt(text);
+      EXPECT_EQ(space.CarryOver(text), wanted) << text << " to " << to;
+    }
+  }
+}
+
+TEST(SpaceTest, SaysTheSameWhateverItWasAskedBefore) {
+  regatta::Random random(11);
+  const auto below = [&](uint64_t n) { return 1 + random.Below(n); };
+  for (int i = 0; i < Scaled(60); ++i) {
+    const std::string workloads[] = {
+        absl::StrCat("matmul(m=", below(700), ",n=", below(700),
+                     ",k=", below(700), ")"),
+        absl::StrCat("dense(m=", below(40), ",n=", below(700),
+                     ",k=", below(700), ",activation=relu)"),
+        absl::StrCat("conv2d(n=1,h=", below(40), ",w=", below(40),
+                     ",ci=", below(70), ",co=", below(70), ",kh=3,kw=3,pad=1)"),
+        absl::StrCat("depthwise_conv2d(n=1,h=", below(40), ",w=", below(40),
+                     ",c=", below(70), ",kh=3,kw=3,pad=1)"),
+        absl::StrCat("softmax(rows=", below(90), ",cols=", below(700), ")"),
+        absl::StrCat("C[i,j] = A[j,i] where i=", below(90), ", j=", below(90)),
+        absl::StrCat("C[j] = sum(i) A[i,j] where i=", below(90),
+                     ", j=", below(90))};
+    for (const std::string& workload : workloads) {
+      const int threads = random.Below(2) == 0 ? 1 : 8;
+      // One is asked for its default alone, the other last of all.
+      const Space fresh = SpaceOf(workload, kAvx512, threads);
+      const std::string text = fresh.Print(fresh.Default());
+      const Space used = SpaceOf(workload, kAvx512, threads);
+      const double size = used.Size();
+      const std::vector<Schedule> seeds = used.Seeds();
+      regatta::Random seed(3);
+      const auto sample = used.Sample(seed);
+      EXPECT_EQ(used.Print(used.Default()), text) << workload;
+      EXPECT_EQ(seeds[0], used.Default()) << workload;
+      EXPECT_EQ(fresh.Parse(text).value(), fresh.Default()) << workload;
+      EXPECT_EQ(fresh.Seeds(), seeds) << workload;
+      EXPECT_EQ(fresh.Size(), size) << workload;
+      regatta::Random same_seed(3);
+      EXPECT_EQ(fresh.Sample(same_seed), sample) << workload;
+    }
+  }
+}
+
 TEST(SpaceTest, DistinctSchedulesGiveDistinctLoops) {
   for (const char* workload :
        {"matmul(m=127,n=193,k=511)", "matmul(m=512,n=512,k=512)",

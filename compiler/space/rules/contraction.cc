@@ -13,17 +13,19 @@ class ContractionRuleImpl : public SpaceRule {
   std::string_view name() const override { return "contraction"; }
 
   // With every stage that can be fused first, then with ever fewer.
-  std::vector<std::unique_ptr<Part>> Match(const SpaceContext& context,
-                                           int first_stage) const override {
-    std::vector<std::unique_ptr<Part>> parts;
+  std::vector<PartOffer> Match(const SpaceContext& context,
+                               int first_stage) const override {
     const std::optional<ContractionShape> shape =
         MatchContraction(context.workload, first_stage);
-    if (!shape) return parts;
-    for (int fused = shape->fusable_stages; fused >= 0; --fused) {
-      parts.push_back(
-          std::make_unique<ContractionPart>(context, *shape, 1 + fused));
+    if (!shape) return {};
+    std::vector<PartOffer> offers;
+    for (int stages = 1 + shape->fusable_stages; stages > 0; --stages) {
+      offers.push_back(
+          {.stage_count = stages, .make = [&context, shape = *shape, stages] {
+             return std::make_unique<ContractionPart>(context, shape, stages);
+           }});
     }
-    return parts;
+    return offers;
   }
 };
 

@@ -1,7 +1,7 @@
 // Default and seeds of a contraction: micro-kernels ranked by a small model of
 // the core, blocks by the sizes of the caches.
 #include <algorithm>
-#include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "compiler/space/rules/accesses.h"
@@ -41,40 +41,52 @@ void ContractionPart::SetWord(std::string_view knob, std::string_view label,
   if (const auto value = knobs_[at].Parse(label)) values[at] = *value;
 }
 
-// Legal micro-kernels, the quickest by the model first.
-std::vector<ContractionTiling> ContractionPart::RankedKernels() const {
-  std::vector<std::pair<double, ContractionTiling>> ranked;
+void ContractionPart::VisitRankedKernels(
+    absl::FunctionRef<bool(const ContractionTiling&)> visit) const {
+  const auto kernel = [this](int64_t rows, int64_t vectors, int row_index) {
+    return ContractionTiling{.lanes = target_lanes_,
+                             .vectors = vectors,
+                             .rows = rows,
+                             .row_index = row_index,
+                             .split_k = split_k_};
+  };
+  struct Kernel {
+    double cycles;
+    size_t place;
+    int64_t rows, vectors;
+    int row_index;
+  };
+  std::vector<Kernel> ranked;
   std::vector<int> row_indices = row_indices_;
   if (row_indices.empty()) row_indices.push_back(-1);
   const int64_t registers = std::max(4, context_.target.vector_registers);
   for (int row_index : row_indices) {
     for (int64_t rows : knobs_[Place("mr")].choices) {
       for (int64_t vectors : knobs_[Place("nv")].choices) {
-        ContractionTiling t{.lanes = target_lanes_,
-                            .vectors = vectors,
-                            .rows = rows,
-                            .row_index = row_index,
-                            .split_k = split_k_};
         if (rows > Extent(row_index) ||
             rows * vectors + vectors + 1 > registers ||
-            (vectors - 1) * t.lanes >= Extent(shape_.vector)) {
+            (vectors - 1) * target_lanes_ >= Extent(shape_.vector)) {
           continue;
         }
+        const ContractionTiling t = kernel(rows, vectors, row_index);
         const TilingFacts facts(context_.workload, shape_, t);
-        ranked.emplace_back(facts.ModelCycles(), t);
+        ranked.push_back(
+            {facts.ModelCycles(), ranked.size(), rows, vectors, row_index});
       }
     }
   }
-  std::vector<size_t> order(ranked.size());
-  std::iota(order.begin(), order.end(), 0);
-  // Ties go to the first: the innermost index, fewer rows.
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return std::make_pair(ranked[a].first, a) <
-           std::make_pair(ranked[b].first, b);
-  });
-  std::vector<ContractionTiling> kernels;
-  for (size_t i : order) kernels.push_back(ranked[i].second);
-  return kernels;
+  // Ties go to the first: the innermost index, fewer rows. A heap, since mostly
+  // one kernel is wanted.
+  const auto slower = [](const Kernel& a, const Kernel& b) {
+    return std::tie(a.cycles, a.place) > std::tie(b.cycles, b.place);
+  };
+  std::make_heap(ranked.begin(), ranked.end(), slower);
+  while (!ranked.empty()) {
+    const Kernel& k = ranked.front();
+    if (visit(kernel(k.rows, k.vectors, k.row_index))) return;
+    std::pop_heap(ranked.begin(), ranked.end(), slower);
+    ranked.pop_back();
+  }
 }
 
 // Blocks that keep a panel of B and a block of A in the second-level cache.
@@ -171,26 +183,33 @@ std::optional<KnobValues> ContractionPart::Around(
   return std::nullopt;
 }
 
-void ContractionPart::AddSeed(KnobValues values) {
-  Normalise(values);
-  if (seeds_.size() < kMaxSeeds && !FirstViolation(constraints_, values) &&
-      std::find(seeds_.begin(), seeds_.end(), values) == seeds_.end()) {
-    seeds_.push_back(std::move(values));
-  }
+std::vector<KnobValues> ContractionPart::BestKernels(size_t count) const {
+  std::vector<KnobValues> best;
+  VisitRankedKernels([&](const ContractionTiling& kernel) {
+    std::optional<KnobValues> values = Around(kernel);
+    if (values) best.push_back(*std::move(values));
+    return best.size() == count;
+  });
+  return best;
 }
 
 void ContractionPart::SetDefaults() {
-  std::vector<KnobValues> best;
-  for (const ContractionTiling& kernel : RankedKernels()) {
-    std::optional<KnobValues> values = Around(kernel);
-    if (values) best.push_back(*std::move(values));
-    if (best.size() == kSeedKernels) break;
-  }
   // One row and one vector without blocks are always legal.
-  for (size_t i = 0; i < knobs_.size(); ++i) {
-    knobs_[i].default_value = best[0][i];
-  }
-  for (const KnobValues& values : best) AddSeed(values);
+  const KnobValues best = BestKernels(1)[0];
+  for (size_t i = 0; i < knobs_.size(); ++i) knobs_[i].default_value = best[i];
+}
+
+std::vector<KnobValues> ContractionPart::Seeds() const {
+  std::vector<KnobValues> seeds;
+  const auto add = [&](KnobValues values) {
+    Normalise(values);
+    if (seeds.size() < kMaxSeeds && !FirstViolation(constraints_, values) &&
+        std::find(seeds.begin(), seeds.end(), values) == seeds.end()) {
+      seeds.push_back(std::move(values));
+    }
+  };
+  const std::vector<KnobValues> best = BestKernels(kSeedKernels);
+  for (const KnobValues& values : best) add(values);
   // Of the two best kernels, each other decision the other way.
   struct Change {
     const char* knob;
@@ -212,9 +231,10 @@ void ContractionPart::SetDefaults() {
                                        {"mc", "all"}}) {
       KnobValues values = best[i];
       SetWord(change.knob, change.label, values);
-      AddSeed(std::move(values));
+      add(std::move(values));
     }
   }
+  return seeds;
 }
 
 }  // namespace regatta

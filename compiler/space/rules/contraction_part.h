@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "compiler/space/rules/contraction_shape.h"
 #include "compiler/space/rules/contraction_tiling.h"
 #include "compiler/space/rules/knobbed_part.h"
@@ -24,9 +25,7 @@ class ContractionPart : public KnobbedPart<ContractionChoices> {
   ContractionPart(const SpaceContext& context, ContractionShape shape,
                   int stage_count);
 
-  std::string_view name() const override { return "contraction"; }
-  int first_stage() const override { return shape_.stage; }
-  int stage_count() const override { return stage_count_; }
+  std::vector<KnobValues> Seeds() const override;
   void Normalise(KnobValues& values) const override;
   void Emit(const KnobValues& values, LoopBuilder& out) const override;
 
@@ -46,14 +45,17 @@ class ContractionPart : public KnobbedPart<ContractionChoices> {
   void AddConstraints();
   // contraction_defaults.cc
   void SetDefaults();
-  // A micro-kernel: its lanes, vectors, rows and row index.
-  std::vector<ContractionTiling> RankedKernels() const;
+  // Legal micro-kernels (their lanes, vectors, rows and row index), the
+  // quickest by the model first, until `visit` returns true.
+  void VisitRankedKernels(
+      absl::FunctionRef<bool(const ContractionTiling&)> visit) const;
+  // Values around the first `count` of them that have any.
+  std::vector<KnobValues> BestKernels(size_t count) const;
   // Heuristic values of all knobs around a micro-kernel; absent when they break
   // a constraint.
   std::optional<KnobValues> Around(const ContractionTiling& kernel) const;
   void WishBlocks(const ContractionTiling& kernel, KnobValues& values) const;
   void WishParallel(KnobValues& values) const;
-  void AddSeed(KnobValues values);
   // `values` with the largest choice of `knob` that is at most `size`, the
   // smallest when there is none, "all" when `size` reaches the extent.
   void SetSize(std::string_view knob, int64_t size, int64_t extent,

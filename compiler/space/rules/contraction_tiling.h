@@ -5,8 +5,8 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
 
+#include "absl/types/span.h"
 #include "compiler/expr/expr.h"
 #include "compiler/space/rules/contraction_shape.h"
 
@@ -25,10 +25,10 @@ struct ContractionTiling {
   // Blocks in elements, at most the extent; `row_block` is a multiple of
   // `rows`, `vector_block` of lanes * vectors, unless they are the extent.
   int64_t row_block = 1, vector_block = 1, k_block = 1;
-  std::vector<int> k_order;  // summed indices, outermost first
-  int64_t unroll = 1;        // of the innermost of them
-  bool pack_a = false;       // copy the block of A
-  bool pack_b = false;       // copy B into panels of one tile's width
+  absl::Span<const int> k_order;  // summed indices, outermost first
+  int64_t unroll = 1;             // of the innermost of them
+  bool pack_a = false;            // copy the block of A
+  bool pack_b = false;            // copy B into panels of one tile's width
   std::array<LoopGroup, 3> order = {LoopGroup::kN, LoopGroup::kK,
                                     LoopGroup::kM};
   bool rows_inside = true;  // within a block: row tiles inside vector tiles

@@ -18,9 +18,6 @@ class FoldPart : public KnobbedPart<FoldTiling> {
  public:
   FoldPart(const SpaceContext& context, FoldShape shape);
 
-  std::string_view name() const override { return "fold"; }
-  int first_stage() const override { return shape_.stage; }
-  int stage_count() const override { return 1; }
   void Emit(const KnobValues& values, LoopBuilder& out) const override {
     const FoldTiling tiling = Decode(values);
     EmitFold(shape_, tiling, out);
@@ -161,14 +158,13 @@ void FoldPart::SetDefaults() {
 class FoldRuleImpl : public SpaceRule {
  public:
   std::string_view name() const override { return "fold"; }
-  std::vector<std::unique_ptr<Part>> Match(const SpaceContext& context,
-                                           int first_stage) const override {
-    std::vector<std::unique_ptr<Part>> parts;
-    auto shape = MatchFold(context.workload, first_stage);
-    if (shape) {
-      parts.push_back(std::make_unique<FoldPart>(context, *std::move(shape)));
-    }
-    return parts;
+  std::vector<PartOffer> Match(const SpaceContext& context,
+                               int first_stage) const override {
+    const auto shape = MatchFold(context.workload, first_stage);
+    if (!shape) return {};
+    return {{.make = [&context, shape = *shape] {
+      return std::make_unique<FoldPart>(context, shape);
+    }}};
   }
 };
 

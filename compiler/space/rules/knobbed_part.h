@@ -25,6 +25,11 @@ class KnobbedPart : public Part {
   std::vector<KnobValues> Seeds() const override { return seeds_; }
 
  protected:
+  KnobbedPart() {
+    constexpr size_t kUsual = 16;
+    knobs_.reserve(kUsual);
+    setters_.reserve(kUsual);
+  }
   // `set` writes a value of the knob into a tiling.
   void Add(Knob knob, std::function<void(Tiling&, int64_t)> set) {
     knobs_.push_back(std::move(knob));

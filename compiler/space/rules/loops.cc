@@ -27,9 +27,6 @@ class LoopsPart : public KnobbedPart<LoopsValues> {
  public:
   LoopsPart(const SpaceContext& context, int stage);
 
-  std::string_view name() const override { return "loops"; }
-  int first_stage() const override { return stage_index_; }
-  int stage_count() const override { return 1; }
   std::vector<KnobValues> Seeds() const override;
   void Normalise(KnobValues& values) const override;
   void Emit(const KnobValues& values, LoopBuilder& out) const override;
@@ -321,11 +318,11 @@ void LoopsPart::Emit(const KnobValues& values, LoopBuilder& out) const {
 class LoopsRuleImpl : public SpaceRule {
  public:
   std::string_view name() const override { return "loops"; }
-  std::vector<std::unique_ptr<Part>> Match(const SpaceContext& context,
-                                           int first_stage) const override {
-    std::vector<std::unique_ptr<Part>> parts;
-    parts.push_back(std::make_unique<LoopsPart>(context, first_stage));
-    return parts;
+  std::vector<PartOffer> Match(const SpaceContext& context,
+                               int first_stage) const override {
+    return {{.make = [&context, first_stage] {
+      return std::make_unique<LoopsPart>(context, first_stage);
+    }}};
   }
 };
 

@@ -28,9 +28,6 @@ class RowsPart : public KnobbedPart<RowsTiling> {
  public:
   RowsPart(const SpaceContext& context, RowsShape shape);
 
-  std::string_view name() const override { return "rows"; }
-  int first_stage() const override { return shape_.first; }
-  int stage_count() const override { return shape_.count; }
   std::vector<KnobValues> Seeds() const override;
   void Emit(const KnobValues& values, LoopBuilder& out) const override {
     const RowsTiling tiling = Decode(values);
@@ -209,14 +206,13 @@ std::vector<KnobValues> RowsPart::Seeds() const {
 class RowsRuleImpl : public SpaceRule {
  public:
   std::string_view name() const override { return "rows"; }
-  std::vector<std::unique_ptr<Part>> Match(const SpaceContext& context,
-                                           int first_stage) const override {
-    std::vector<std::unique_ptr<Part>> parts;
-    RowsShape shape = MatchRows(context.workload, first_stage);
-    if (shape.count > 0) {
-      parts.push_back(std::make_unique<RowsPart>(context, std::move(shape)));
-    }
-    return parts;
+  std::vector<PartOffer> Match(const SpaceContext& context,
+                               int first_stage) const override {
+    const RowsShape shape = MatchRows(context.workload, first_stage);
+    if (shape.count == 0) return {};
+    return {{.stage_count = shape.count, .make = [&context, shape] {
+               return std::make_unique<RowsPart>(context, shape);
+             }}};
   }
 };
 

@@ -19,9 +19,6 @@ class TransposePart : public KnobbedPart<TransposeTiling> {
  public:
   TransposePart(const SpaceContext& context, TransposeShape shape);
 
-  std::string_view name() const override { return "transpose"; }
-  int first_stage() const override { return shape_.stage; }
-  int stage_count() const override { return 1; }
   void Normalise(KnobValues& values) const override;
   void Emit(const KnobValues& values, LoopBuilder& out) const override {
     const TransposeTiling tiling = Decode(values);
@@ -166,15 +163,13 @@ void TransposePart::SetDefaults() {
 class TransposeRuleImpl : public SpaceRule {
  public:
   std::string_view name() const override { return "transpose"; }
-  std::vector<std::unique_ptr<Part>> Match(const SpaceContext& context,
-                                           int first_stage) const override {
-    std::vector<std::unique_ptr<Part>> parts;
-    auto shape = MatchTranspose(context.workload, first_stage);
-    if (shape) {
-      parts.push_back(
-          std::make_unique<TransposePart>(context, *std::move(shape)));
-    }
-    return parts;
+  std::vector<PartOffer> Match(const SpaceContext& context,
+                               int first_stage) const override {
+    const auto shape = MatchTranspose(context.workload, first_stage);
+    if (!shape) return {};
+    return {{.make = [&context, shape = *shape] {
+      return std::make_unique<TransposePart>(context, shape);
+    }}};
   }
 };
 

@@ -23,9 +23,6 @@ class WindowsPart : public KnobbedPart<WindowsTiling> {
  public:
   WindowsPart(const SpaceContext& context, WindowsShape shape, int stage_count);
 
-  std::string_view name() const override { return "windows"; }
-  int first_stage() const override { return shape_.stage; }
-  int stage_count() const override { return stage_count_; }
   void Emit(const KnobValues& values, LoopBuilder& out) const override {
     const WindowsTiling tiling = Decode(values);
     WindowsEmitter(shape_, tiling, stage_count_, out).Emit();
@@ -233,16 +230,18 @@ class WindowsRuleImpl : public SpaceRule {
  public:
   std::string_view name() const override { return "windows"; }
   // With every stage that can be fused first, then with ever fewer.
-  std::vector<std::unique_ptr<Part>> Match(const SpaceContext& context,
-                                           int first_stage) const override {
-    std::vector<std::unique_ptr<Part>> parts;
+  std::vector<PartOffer> Match(const SpaceContext& context,
+                               int first_stage) const override {
     const auto shape = MatchWindows(context.workload, first_stage);
-    if (!shape) return parts;
-    for (int fused = shape->fusable_stages; fused >= 0; --fused) {
-      parts.push_back(
-          std::make_unique<WindowsPart>(context, *shape, 1 + fused));
+    if (!shape) return {};
+    std::vector<PartOffer> offers;
+    for (int stages = 1 + shape->fusable_stages; stages > 0; --stages) {
+      offers.push_back(
+          {.stage_count = stages, .make = [&context, shape = *shape, stages] {
+             return std::make_unique<WindowsPart>(context, shape, stages);
+           }});
     }
-    return parts;
+    return offers;
   }
 };
 

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "compiler/codegen/compiler_version.h"
 #include "base/check.h"
+#include "compiler/codegen/compiler_version.h"
 #include "compiler/compile.h"
 #include "server/query/best_file.h"
 #include "server/query/snapshot_writer.h"
@@ -98,6 +98,42 @@ TEST_F(QueryLibrary, GivesCProgramsTheAnswersOfTheCommandLine) {
       } else {
         EXPECT_THAT(lines[i], HasSubstr("error ")) << answer.status();
       }
+    }
+  }
+}
+
+// More questions than one thread answers, in an order where recorded ones,
+// others and wrong ones alternate.
+TEST_F(QueryLibrary, AnswersALargeBatchInTheOrderOfItsQuestions) {
+  std::string lines;
+  std::vector<std::string> workloads;
+  for (int i = 0; i < 1000; ++i) {
+    workloads.push_back(
+        i % 4 == 0   ? PlantedQuestions()[0].workload()
+        : i % 4 == 1 ? absl::StrCat("matmul(m=", i, ",n=77,k=33)")
+        : i % 4 == 2 ? absl::StrCat("softmax(rows=", i, ",cols=9)")
+                     : absl::StrCat("matmul(m=", i, ")"));
+    absl::StrAppend(&lines, workloads.back(), "|", testing::kClassA, "||1|0\n");
+  }
+  testing::WriteFile(Path("questions"), lines);
+  const ProcessResult result = RunC("best.rgs");
+  ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  const std::vector<std::string> answers = absl::StrSplit(result.out, '\n');
+  ASSERT_EQ(answers.size(), workloads.size() + 1);
+  auto file = BestFile::Open(Path("best.rgs"), {.complete = CompleteTarget,
+                                                .compiler_version = Version});
+  ASSERT_TRUE(file.ok()) << file.status();
+  for (size_t i = 0; i < workloads.size(); ++i) {
+    v1::BestRequest question;
+    question.set_workload(workloads[i]);
+    question.set_device_class(testing::kClassA);
+    const auto answer = (*file)->Answer(question, 0);
+    EXPECT_EQ(answer.ok(), i % 4 != 3) << answer.status();
+    if (answer.ok()) {
+      EXPECT_EQ(answers[i], Printed(answer)) << workloads[i];
+    } else {
+      EXPECT_EQ(answers[i],
+                absl::StrCat("error 1 ", answer.status().message()));
     }
   }
 }

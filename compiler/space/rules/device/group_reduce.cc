@@ -34,9 +34,6 @@ class GroupReducePart : public KnobbedPart<GroupReduceTiling> {
  public:
   GroupReducePart(const SpaceContext& context, int stage, int shared);
 
-  std::string_view name() const override { return "group_reduce"; }
-  int first_stage() const override { return stage_index_; }
-  int stage_count() const override { return 1; }
   void Emit(const KnobValues& values, LoopBuilder& out) const override;
 
  private:
@@ -203,9 +200,8 @@ void GroupReducePart::Emit(const KnobValues& values, LoopBuilder& out) const {
 class GroupReduceRuleImpl : public SpaceRule {
  public:
   std::string_view name() const override { return "group_reduce"; }
-  std::vector<std::unique_ptr<Part>> Match(const SpaceContext& context,
-                                           int first_stage) const override {
-    std::vector<std::unique_ptr<Part>> parts;
+  std::vector<PartOffer> Match(const SpaceContext& context,
+                               int first_stage) const override {
     const Workload& w = context.workload;
     const Stage& stage = w.stages[first_stage];
     int shared = -1, fewest = 0;
@@ -221,13 +217,12 @@ class GroupReduceRuleImpl : public SpaceRule {
     // own do so too.
     if (shared >= 0 && !stage.indices.empty() &&
         StridedAccesses(w, stage, stage.indices.back()) < fewest) {
-      return parts;
+      return {};
     }
-    if (shared >= 0) {
-      parts.push_back(
-          std::make_unique<GroupReducePart>(context, first_stage, shared));
-    }
-    return parts;
+    if (shared < 0) return {};
+    return {{.make = [&context, first_stage, shared] {
+      return std::make_unique<GroupReducePart>(context, first_stage, shared);
+    }}};
   }
 };
 

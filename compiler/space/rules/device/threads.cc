@@ -31,9 +31,6 @@ class ThreadsPart : public KnobbedPart<ThreadsTiling> {
  public:
   ThreadsPart(const SpaceContext& context, int stage);
 
-  std::string_view name() const override { return "threads"; }
-  int first_stage() const override { return stage_index_; }
-  int stage_count() const override { return 1; }
   void Emit(const KnobValues& values, LoopBuilder& out) const override;
 
  private:
@@ -195,11 +192,11 @@ void ThreadsPart::Emit(const KnobValues& values, LoopBuilder& out) const {
 class ThreadsRuleImpl : public SpaceRule {
  public:
   std::string_view name() const override { return "threads"; }
-  std::vector<std::unique_ptr<Part>> Match(const SpaceContext& context,
-                                           int first_stage) const override {
-    std::vector<std::unique_ptr<Part>> parts;
-    parts.push_back(std::make_unique<ThreadsPart>(context, first_stage));
-    return parts;
+  std::vector<PartOffer> Match(const SpaceContext& context,
+                               int first_stage) const override {
+    return {{.make = [&context, first_stage] {
+      return std::make_unique<ThreadsPart>(context, first_stage);
+    }}};
   }
 };
 

@@ -24,9 +24,6 @@ class TilesPart : public KnobbedPart<TilesTiling> {
   TilesPart(const SpaceContext& context, ContractionShape shape,
             int stage_count);
 
-  std::string_view name() const override { return "tiles"; }
-  int first_stage() const override { return shape_.stage; }
-  int stage_count() const override { return stage_count_; }
   void Normalise(KnobValues& values) const override;
   void Emit(const KnobValues& values, LoopBuilder& out) const override {
     const TilesTiling tiling = Decode(values);
@@ -263,15 +260,18 @@ void TilesPart::SetDefaults() {
 class TilesRuleImpl : public SpaceRule {
  public:
   std::string_view name() const override { return "tiles"; }
-  std::vector<std::unique_ptr<Part>> Match(const SpaceContext& context,
-                                           int first_stage) const override {
-    std::vector<std::unique_ptr<Part>> parts;
+  std::vector<PartOffer> Match(const SpaceContext& context,
+                               int first_stage) const override {
     const auto shape = MatchContraction(context.workload, first_stage);
-    if (!shape) return parts;
-    for (int count = 1 + shape->fusable_stages; count >= 1; --count) {
-      parts.push_back(std::make_unique<TilesPart>(context, *shape, count));
+    if (!shape) return {};
+    std::vector<PartOffer> offers;
+    for (int stages = 1 + shape->fusable_stages; stages > 0; --stages) {
+      offers.push_back(
+          {.stage_count = stages, .make = [&context, shape = *shape, stages] {
+             return std::make_unique<TilesPart>(context, shape, stages);
+           }});
     }
-    return parts;
+    return offers;
   }
 };
 
