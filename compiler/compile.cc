@@ -94,6 +94,13 @@ absl::StatusOr<Module> Compile(const Space& space, std::string_view schedule,
   return CompileAs(space, schedule, name, /*part=*/false);
 }
 
+absl::StatusOr<std::string> BoardBinaryHash(const Space& space,
+                                            std::string_view schedule) {
+  ASSIGN_OR_RETURN(const Module module,
+                   Compile(space, schedule, kTrialModuleName));
+  return module.BinaryHash();
+}
+
 absl::StatusOr<Module> CompilePart(const Space& space,
                                    std::string_view schedule,
                                    std::string_view name) {

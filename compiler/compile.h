@@ -38,6 +38,11 @@ absl::StatusOr<Space> CreateSpace(Workload workload, Target target, int threads,
 absl::StatusOr<Module> Compile(const Space& space, std::string_view schedule,
                                std::string_view name);
 
+// The hash of the binary that a board builds for the schedule, which its
+// records hold. Errors as Compile.
+absl::StatusOr<std::string> BoardBinaryHash(const Space& space,
+                                            std::string_view schedule);
+
 // As Compile, but as a part of a library: `loadable` is empty.
 absl::StatusOr<Module> CompilePart(const Space& space,
                                    std::string_view schedule,

@@ -18,6 +18,7 @@
 #include "compiler/compile.h"
 #include "server/job/job_manager.h"
 #include "server/log_service.h"
+#include "server/query/rebuilds.h"
 #include "server/query/workload_info.h"
 #include "server/server_snapshot.h"
 #include "server/tracker_client.h"
@@ -107,18 +108,23 @@ int Serve(const Flags& flags) {
   auto jobs = JobManager::Create(std::move(job_options));
   if (!jobs.ok()) return Fail(jobs.status());
 
+  Rebuilds rebuilds(BoardBinaryHash);
+  const GivesBinary gives_binary = [&](const RecordedBinary& binary) {
+    return rebuilds.Gives(binary);
+  };
   TuningServiceOptions service_options;
   service_options.jobs = jobs->get();
   service_options.log = log->get();
   service_options.clock = &clock;
   service_options.complete_target = CompleteTarget;
   service_options.compiler_version = VersionFor;
+  service_options.gives_binary = gives_binary;
   service_options.list_devices = [&] { return tracker.ListDevices(); };
   TuningServiceImpl service(std::move(service_options));
   LogServiceImpl log_service(
       log->get(), DescribeWorkloadText, [&](const UpkeepProgress& progress) {
         return WriteServerSnapshot(**log, **jobs, CompleteTarget, VersionFor,
-                                   progress);
+                                   gives_binary, progress);
       });
   auto server = TuningServer::Start(flags.listen, &service, &log_service);
   if (!server.ok()) return Fail(server.status());

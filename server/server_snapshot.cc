@@ -12,7 +12,7 @@ absl::StatusOr<std::string> WriteServerSnapshot(
     const std::function<absl::StatusOr<Target>(const Target&)>& complete,
     const std::function<absl::StatusOr<std::string>(const Target&)>&
         compiler_version,
-    const UpkeepProgress& progress) {
+    const GivesBinary& gives_binary, const UpkeepProgress& progress) {
   SnapshotOptions options;
   const auto fleet = jobs.fleet();
   for (const auto& [name, known] : jobs.KnownClasses()) {
@@ -26,6 +26,7 @@ absl::StatusOr<std::string> WriteServerSnapshot(
   }
   ASSIGN_OR_RETURN(options.compiler_version, compiler_version(Target()));
   options.make_target = MakeTargetWith(complete, compiler_version);
+  options.gives_binary = gives_binary;
   options.progress = progress;
   return WriteSnapshot(log, options);
 }

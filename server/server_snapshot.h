@@ -8,17 +8,18 @@
 #include "absl/status/statusor.h"
 #include "compiler/target/target.h"
 #include "server/job/job_manager.h"
+#include "server/query/rebuilds.h"
 #include "storage/tuning_log.h"
 
 namespace regatta {
 
-// As WriteSnapshot; `complete` and `compiler_version` as in BestRequestContext.
+// As WriteSnapshot; the functions as in BestRequestContext.
 absl::StatusOr<std::string> WriteServerSnapshot(
     const TuningLog& log, const JobManager& jobs,
     const std::function<absl::StatusOr<Target>(const Target&)>& complete,
     const std::function<absl::StatusOr<std::string>(const Target&)>&
         compiler_version,
-    const UpkeepProgress& progress);
+    const GivesBinary& gives_binary, const UpkeepProgress& progress);
 
 }  // namespace regatta
 

@@ -59,6 +59,7 @@ TuningServiceImpl::TuningServiceImpl(TuningServiceOptions options)
   best_context_.memo = &memo_;
   best_context_.complete = options_.complete_target;
   best_context_.compiler_version = options_.compiler_version;
+  best_context_.gives_binary = options_.gives_binary;
   best_context_.check_class = [this](const std::string& name, int threads) {
     return CheckClass(name, threads);
   };

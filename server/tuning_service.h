@@ -25,6 +25,7 @@ struct TuningServiceOptions {
   const Clock* clock = nullptr;
   std::function<absl::StatusOr<Target>(const Target&)> complete_target;
   std::function<absl::StatusOr<std::string>(const Target&)> compiler_version;
+  GivesBinary gives_binary;  // see BestContext
   std::function<absl::StatusOr<v1::ListDevicesResponse>()> list_devices;
 };
 

@@ -79,6 +79,9 @@ struct BestKnown {
   // A snapshot's mark: the compiler that wrote the file took the schedule for
   // the class's target. Never set by a log, which reads no schedules.
   bool taken = false;
+  // Likewise: that compiler, another one than measured the row, builds the very
+  // binary that was measured.
+  bool same_binary = false;
 };
 
 // What a class's newest best-known record says of the class.

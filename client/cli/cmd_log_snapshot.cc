@@ -17,6 +17,7 @@ namespace {
 struct Flags {
   LogFlags log;
   std::string output;
+  bool rebuild = false;
   bool json = false;
 };
 
@@ -24,7 +25,7 @@ int Run(const Flags& flags) {
   auto log = OpenLog(flags.log, LogUse::kRead);
   if (!log.ok()) return Fail(log.status());
   RateProgress display("answers", StderrIsTerminal(), RealClock());
-  auto bytes = (*log)->Snapshot(ShowOn(display));
+  auto bytes = (*log)->Snapshot(flags.rebuild, ShowOn(display));
   display.Finish();
   if (!bytes.ok()) return Fail(bytes.status());
   // What cannot be read again must not become a file.
@@ -59,6 +60,11 @@ AddedCommand AddLogSnapshot(CLI::App& log) {
       ->add_option("-o,--output", flags->output,
                    "File to write; an old one is replaced")
       ->required();
+  command->add_flag(
+      "--rebuild", flags->rebuild,
+      "Build again what another version of the compiler measured: where this "
+      "one gives the same binary, answers stay exact. With --log; a server "
+      "does so by itself");
   AddLogFlags(command, &flags->log);
   AddJsonFlag(command, &flags->json);
   return {command, [flags] { return Run(*flags); }};

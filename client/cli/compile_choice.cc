@@ -12,9 +12,8 @@ namespace {
 // function name does not show in the hash.
 bool RebuildsToTheSameBytes(const v1::BestAnswer& answer, const Space& space) {
   if (answer.binary_hash().empty()) return false;
-  const auto module =
-      Compile(space, answer.schedule().text(), kTrialModuleName);
-  return module.ok() && module->BinaryHash() == answer.binary_hash();
+  const auto hash = BoardBinaryHash(space, answer.schedule().text());
+  return hash.ok() && *hash == answer.binary_hash();
 }
 
 }  // namespace

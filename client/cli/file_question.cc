@@ -19,6 +19,8 @@ BestFileOptions FileOptions() {
   options.compiler_version = [](const Target& target) {
     return absl::StatusOr<std::string>(CompilerVersion(target));
   };
+  // One question, so it may wait for a build.
+  options.gives_binary = BuildOnTheSpot(BoardBinaryHash);
   if (auto host = DescribeHost(); host.ok()) {
     options.host = {host->device_class, host->target.ToString(), host->cores};
   }

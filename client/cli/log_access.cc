@@ -29,7 +29,7 @@ class FileLog : public LogAccess {
     return log_->RebuildBest(progress);
   }
   absl::StatusOr<std::string> Snapshot(
-      const UpkeepProgress& progress) override {
+      bool rebuild, const UpkeepProgress& progress) override {
     const auto version = [](const Target& target) {
       return absl::StatusOr<std::string>(CompilerVersion(target));
     };
@@ -37,6 +37,7 @@ class FileLog : public LogAccess {
     options.compiler_version = CompilerVersion(Target());
     options.make_target = MakeTargetWith(CompleteTarget, version);
     options.progress = progress;
+    if (rebuild) options.gives_binary = BuildOnTheSpot(BoardBinaryHash);
     return WriteSnapshot(*log_, options);
   }
 

@@ -30,9 +30,12 @@ class LogAccess {
       const UpkeepProgress& progress) = 0;
   virtual absl::StatusOr<int64_t> RebuildBest(
       const UpkeepProgress& progress) = 0;
-  // The bytes of a snapshot file. `progress` hears of answers.
+  // The bytes of a snapshot file. `progress` hears of answers. `rebuild`:
+  // schedules that another compiler measured are built first, to see whether
+  // this one gives the same binaries. InvalidArgument of a server's log, where
+  // the server sees to that.
   virtual absl::StatusOr<std::string> Snapshot(
-      const UpkeepProgress& progress) = 0;
+      bool rebuild, const UpkeepProgress& progress) = 0;
   // Calls `data` with the bytes of a copy of the log, in order. An error of
   // `data` ends it and is returned.
   virtual absl::Status Backup(

@@ -124,7 +124,12 @@ class ServerLog : public LogAccess {
   }
 
   absl::StatusOr<std::string> Snapshot(
-      const UpkeepProgress& progress) override {
+      bool rebuild, const UpkeepProgress& progress) override {
+    if (rebuild) {
+      return absl::InvalidArgumentError(
+          "--rebuild goes with --log: a server builds by itself what another "
+          "compiler measured");
+    }
     grpc::ClientContext context;
     auto reader = stub_->Snapshot(&context, v1::SnapshotLogRequest());
     v1::SnapshotLogResponse response;

@@ -117,6 +117,7 @@ absl::Status BestFile::Start(const BestSource* source) {
   context_.memo = &memo_;
   context_.complete = options_.complete;
   context_.compiler_version = options_.compiler_version;
+  context_.gives_binary = options_.gives_binary;
   context_.check_class = [this](const std::string& name, int threads) {
     return CheckClass(name, threads);
   };

@@ -36,6 +36,7 @@ struct BestFileOptions {
   // See BestRequestContext.
   std::function<absl::StatusOr<Target>(const Target&)> complete;
   std::function<absl::StatusOr<std::string>(const Target&)> compiler_version;
+  GivesBinary gives_binary;
   std::optional<AskingHost> host;
   // A log with no more best-known rows than this is read whole when it is
   // opened, about 0.1 ms a row, so that questions need no database. 0: none is.

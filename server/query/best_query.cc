@@ -101,13 +101,28 @@ class Answerer {
     if (miss_field_.empty()) miss_field_ = field;
   }
 
+  // Whether a snapshot's marks are of this compiler and target.
+  bool MarksCount() const {
+    return context_.taken_by == question_.target->compiler_version &&
+           context_.taken_target == question_.target->text;
+  }
+
+  // Whether today's compiler is known to give the very binary of a row that it
+  // takes.
+  bool GivesItsBinary(const BestKnown& row) const {
+    if (row.same_binary && MarksCount()) return true;
+    const v1::TrialResult& result = row.record.result;
+    return context_.gives_binary && !result.binary_hash().empty() &&
+           context_.gives_binary({question_.workload_text, question_.target,
+                                  question_.policy.threads(),
+                                  result.spec().schedule(),
+                                  result.binary_hash()});
+  }
+
   // What is wrong with a row for this target; absent: nothing.
   absl::StatusOr<std::optional<std::string>> Unusable(const BestKnown& row,
                                                       std::string* field) {
-    if (row.taken && context_.taken_by == question_.target->compiler_version &&
-        context_.taken_target == question_.target->text) {
-      return std::optional<std::string>();
-    }
+    if (row.taken && MarksCount()) return std::optional<std::string>();
     const v1::ScheduleText& schedule = row.record.result.spec().schedule();
     const int threads = question_.policy.threads();
     // A space takes longer to make than the row to find.
@@ -146,9 +161,10 @@ class Answerer {
                : "the default, measured";
   }
 
-  // Which part of the row's environment is not today's; empty: all is.
-  std::string Difference(const v1::TrialResult& result,
-                         std::string* words) const {
+  // Which part of the row's environment is not today's; empty: all is, or makes
+  // no difference. `words` say what differs.
+  std::string Difference(const BestKnown& row, std::string* words) const {
+    const v1::TrialResult& result = row.record.result;
     const v1::TrialSpec& spec = result.spec();
     const auto differs = [&](const char* name, const std::string& then,
                              const std::string& now) {
@@ -162,7 +178,8 @@ class Answerer {
     const std::string& compiler = question_.target->compiler_version;
     if (spec.compiler_version() != compiler) {
       differs("compiler", spec.compiler_version(), compiler);
-      return "compiler_version";
+      if (!GivesItsBinary(row)) return "compiler_version";
+      absl::StrAppend(words, ", which gives the very binary that was measured");
     }
     const std::string& protocol = result.environment().measure_protocol();
     if (!context_.measure_protocol.empty() &&
@@ -182,7 +199,6 @@ class Answerer {
 
   absl::StatusOr<std::optional<v1::BestAnswer>> FromOwnRow(
       const BestKnown& best) {
-    const v1::TrialResult& result = best.record.result;
     std::string field;
     ASSIGN_OR_RETURN(const auto wrong, Unusable(best, &field));
     if (wrong) {
@@ -197,11 +213,11 @@ class Answerer {
       return std::optional<v1::BestAnswer>();
     }
     std::string words;
-    field = Difference(result, &words);
+    field = Difference(best, &words);
     v1::BestAnswer answer = Blank(field.empty() ? "exact" : "compatible");
     FillEvidence(best, context_.now_unix_ms, &answer);
     answer.set_differing_field(field);
-    answer.set_reason(field.empty()
+    answer.set_reason(words.empty()
                           ? Confirmed(best)
                           : absl::StrCat(words, "; ", Confirmed(best)));
     return std::optional<v1::BestAnswer>(std::move(answer));

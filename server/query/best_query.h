@@ -18,6 +18,7 @@
 #include "compiler/space/space.h"
 #include "regatta/v1/tuning_service.pb.h"
 #include "server/query/best_memo.h"
+#include "server/query/rebuilds.h"
 #include "storage/best_source.h"
 
 namespace regatta {
@@ -43,16 +44,20 @@ struct BestContext {
   // Whether a class of the source is simulated; such rows answer only simulated
   // questions. Null: none is.
   std::function<bool(const std::string&)> is_simulated;
-  // The compiler that rows marked `taken` were checked by, for this target.
-  // Empty: such marks do not count.
+  // The compiler that rows marked `taken` or `same_binary` were checked by, for
+  // this target. Empty: such marks do not count.
   std::string taken_by;
   std::string taken_target;
+  // Null: no binary is known to be given.
+  GivesBinary gives_binary;
   int64_t now_unix_ms = 0;
 };
 
 // Grades, best first:
 //   exact             measured for this key with this target, compiler and
-//                     protocol; the default alone counts as evidence too
+//                     protocol; the default alone counts as evidence too.
+//                     Another compiler counts as this one where this one is
+//                     known to give the very binary that was measured
 //   compatible        measured for this key, but the target's text, the
 //                     compiler or the protocol differ (differing_field says
 //                     which); or, without a class, on a class of this target

@@ -133,6 +133,7 @@ absl::StatusOr<v1::BestAnswer> AnswerBestRequest(
     best.taken_by = context.taken_by;
     best.taken_target = context.taken_target(device_class);
   }
+  best.gives_binary = context.gives_binary;
   best.now_unix_ms = context.now_unix_ms;
   return AnswerBest(best, question);
 }

@@ -14,6 +14,7 @@
 #include "compiler/target/target.h"
 #include "regatta/v1/tuning_service.pb.h"
 #include "server/query/best_memo.h"
+#include "server/query/rebuilds.h"
 #include "storage/best_source.h"
 
 namespace regatta {
@@ -52,6 +53,7 @@ struct BestRequestContext {
   // See BestContext; `taken_target` of a class.
   std::string taken_by;
   std::function<std::string(const std::string& device_class)> taken_target;
+  GivesBinary gives_binary;  // see BestContext
   int64_t now_unix_ms = 0;
 };
 

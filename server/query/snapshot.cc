@@ -142,6 +142,7 @@ BestKnown Snapshot::ToBestKnown(const layout::Cell& cell) const {
               (cell.flags & layout::kImported) != 0};
   best.confirmed = (cell.flags & layout::kConfirmed) != 0;
   best.taken = (cell.flags & layout::kTaken) != 0;
+  best.same_binary = (cell.flags & layout::kSameBinary) != 0;
   best.time_ns = cell.time_ns;
   best.low_ns = cell.low_ns;
   best.high_ns = cell.high_ns;

@@ -17,7 +17,7 @@ static_assert(std::endian::native == std::endian::little,
               "snapshots are mapped as they are");
 
 inline constexpr char kMagic[8] = {'R', 'G', 'T', 'B', 'E', 'S', 'T', '\n'};
-inline constexpr uint32_t kSnapshotVersion = 1;
+inline constexpr uint32_t kSnapshotVersion = 2;
 
 // Bytes in the text section.
 struct Text {
@@ -69,10 +69,11 @@ struct TextHash {
 static_assert(sizeof(TextHash) == 16);
 
 enum CellFlags : uint32_t {
-  kConfirmed = 1,  // by an interleaved comparison
-  kTaken = 2,      // see BestKnown::taken
-  kImported = 4,   // of another log's boards: a key of its own
-  kAllFlags = 7,
+  kConfirmed = 1,   // by an interleaved comparison
+  kTaken = 2,       // see BestKnown::taken
+  kImported = 4,    // of another log's boards: a key of its own
+  kSameBinary = 8,  // see BestKnown::same_binary
+  kAllFlags = 15,
 };
 
 struct Cell {

@@ -163,7 +163,10 @@ class Writer {
     cell.cache = best.key.cache;
     if (best.confirmed) cell.flags |= layout::kConfirmed;
     if (best.key.imported) cell.flags |= layout::kImported;
-    if (IsTaken(best)) cell.flags |= layout::kTaken;
+    if (const auto target = TakenFor(best)) {
+      cell.flags |= layout::kTaken;
+      if (HasSameBinary(best, target)) cell.flags |= layout::kSameBinary;
+    }
     cell.kind = spec.kind();
     cell.space_version = spec.schedule().space_version();
     cell.time_ns = best.time_ns;
@@ -189,23 +192,37 @@ class Writer {
     return cell;
   }
 
-  // Whether this compiler takes the schedule for the class's target. A target
-  // or workload that it does not know makes that "no", not an error: readers
+  // The class's target when this compiler takes the schedule for it. A target
+  // or workload that it does not know makes that null, not an error: readers
   // then find out by themselves what is wrong.
-  bool IsTaken(const BestKnown& best) {
+  std::shared_ptr<const CompletedTarget> TakenFor(const BestKnown& best) {
     const auto text = targets_.find(best.key.device_class);
     if (best.key.imported || parsed_ == nullptr || text == targets_.end()) {
-      return false;
+      return nullptr;
     }
     const auto target = memo_.Complete(text->second, options_.make_target);
     if (!target.ok() ||
         (*target)->compiler_version != options_.compiler_version) {
-      return false;
+      return nullptr;
     }
     const auto space = memo_.SpaceOf(*parsed_, **target, best.key.threads);
     std::string field;
-    return space.ok() &&
-           !WhyNotTaken(best.record.result.spec().schedule(), **space, &field);
+    const bool taken =
+        space.ok() &&
+        !WhyNotTaken(best.record.result.spec().schedule(), **space, &field);
+    return taken ? *target : nullptr;
+  }
+
+  // Of a row that this compiler takes for `target`.
+  bool HasSameBinary(const BestKnown& best,
+                     const std::shared_ptr<const CompletedTarget>& target) {
+    const v1::TrialResult& result = best.record.result;
+    const v1::TrialSpec& spec = result.spec();
+    return options_.gives_binary && !result.binary_hash().empty() &&
+           spec.target() == target->text &&
+           spec.compiler_version() != target->compiler_version &&
+           options_.gives_binary({parsed_->text, target, best.key.threads,
+                                  spec.schedule(), result.binary_hash()});
   }
 
   absl::StatusOr<std::string> Finish() {

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/query/best_memo.h"
+#include "server/query/rebuilds.h"
 #include "storage/tuning_log.h"
 
 namespace regatta {
@@ -25,16 +26,18 @@ struct SnapshotOptions {
   std::vector<SnapshotClass> classes;  // none of a log that nobody serves
   std::string compiler_version;        // of this program, for CPUs
   BestMemo::MakeTarget make_target;
+  // Asked about rows that another compiler measured. Null: none is marked.
+  GivesBinary gives_binary;
   // More rows are OutOfRange. 0: any number.
   size_t max_rows = 0;
   // Hears of answers.
   UpkeepProgress progress;
 };
 
-// The bytes of the file. The same rows, classes and program give the same
-// bytes, whenever and wherever. FailedPrecondition when a table would grow past
-// 2^32 entries or the texts past 4 GiB, Cancelled when `progress` stopped it;
-// otherwise fails only as the log does.
+// The bytes of the file. The same rows, classes, program and answers of
+// `gives_binary` give the same bytes, whenever and wherever. FailedPrecondition
+// when a table would grow past 2^32 entries or the texts past 4 GiB, Cancelled
+// when `progress` stopped it; otherwise fails only as the log does.
 absl::StatusOr<std::string> WriteSnapshot(const TuningLog& log,
                                           const SnapshotOptions& options);
 

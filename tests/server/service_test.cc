@@ -152,7 +152,7 @@ class Service : public ::testing::Test {
               world_.plain_log(), *jobs_,
               [](const Target& target) { return target; },
               [](const Target&) { return std::string(testing::kCompiler); },
-              progress);
+              /*gives_binary=*/nullptr, progress);
         });
     auto server =
         TuningServer::Start("127.0.0.1:0", service_.get(), log_service_.get());

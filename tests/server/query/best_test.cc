@@ -125,6 +125,39 @@ TEST_F(Best, IsCompatibleUnderAnotherCompilerAndSaysWhich) {
               AllOf(HasSubstr(kCompiler), HasSubstr("fedcba9876543210")));
 }
 
+TEST_F(Best, IsExactUnderAnotherCompilerThatGivesTheVeryBinary) {
+  Tune(kMatmul);
+  const std::string hash = Ask(Request(kMatmul)).binary_hash();
+  ASSERT_NE(hash, "");
+  int asked = 0;
+  bool gives = false;
+  context_.gives_binary = [&](const RecordedBinary& binary) {
+    ++asked;
+    EXPECT_EQ(binary.workload, kMatmul);
+    EXPECT_EQ(binary.schedule.text(), task_.schedule());
+    EXPECT_EQ(binary.threads, 1);
+    EXPECT_EQ(binary.hash, hash);
+    EXPECT_EQ(binary.target->compiler_version, compiler_);
+    return gives;
+  };
+  EXPECT_EQ(Ask(Request(kMatmul)).grade(), "exact");
+  EXPECT_EQ(asked, 0);
+  compiler_ = "fedcba9876543210/LLVM 20";
+  EXPECT_EQ(Ask(Request(kMatmul)).grade(), "compatible");
+  EXPECT_EQ(asked, 1);
+  gives = true;
+  const v1::BestAnswer answer = Ask(Request(kMatmul));
+  EXPECT_EQ(answer.grade(), "exact");
+  EXPECT_EQ(answer.differing_field(), "");
+  EXPECT_EQ(answer.compiler_version(), kCompiler);
+  EXPECT_THAT(answer.reason(),
+              AllOf(HasSubstr(kCompiler), HasSubstr("fedcba9876543210"),
+                    HasSubstr("the very binary")));
+  // The compiler is not all that can differ.
+  context_.measure_protocol = [](const std::string&) { return "2"; };
+  EXPECT_EQ(Ask(Request(kMatmul)).differing_field(), "measure_protocol");
+}
+
 TEST_F(Best, IsCompatibleUnderAnotherMeasuringProtocol) {
   Tune(kMatmul);
   context_.measure_protocol = [](const std::string&) { return "2"; };

@@ -113,7 +113,8 @@ std::vector<std::string> AskServer(TuningLog& log, std::string* snapshot) {
   service_options.compiler_version = Version;
   TuningServiceImpl service(service_options);
   const auto write = [&](const UpkeepProgress& progress) {
-    return WriteServerSnapshot(log, **jobs, Complete, Version, progress);
+    return WriteServerSnapshot(log, **jobs, Complete, Version,
+                               /*gives_binary=*/nullptr, progress);
   };
   LogServiceImpl log_service(&log, DescribeWorkloadText, write);
   auto server = TuningServer::Start("127.0.0.1:0", &service, &log_service);
@@ -386,9 +387,9 @@ TEST_F(SnapshotTest, SaysWhatIsWrong) {
   };
   EXPECT_THAT(message(""), HasSubstr("not a snapshot"));
   EXPECT_THAT(message(std::string(5000, 'x')), HasSubstr("not a snapshot"));
-  EXPECT_THAT(message(with(offsetof(snapshot::Header, version), uint32_t{2})),
-              HasSubstr("9 FILE: the snapshot has version 2, this program "
-                        "reads 1"));
+  EXPECT_THAT(message(with(offsetof(snapshot::Header, version), uint32_t{3})),
+              HasSubstr("9 FILE: the snapshot has version 3, this program "
+                        "reads 2"));
   EXPECT_THAT(message(bytes_.substr(0, bytes_.size() - 1)),
               HasSubstr("cut off"));
   EXPECT_THAT(message(bytes_.substr(0, 100)), HasSubstr("cut off"));
@@ -409,6 +410,52 @@ TEST_F(SnapshotTest, SaysWhatIsWrong) {
   EXPECT_TRUE(absl::IsNotFound(missing.status()));
   EXPECT_THAT(std::string(missing.status().message()), HasSubstr("none.rgs"));
   EXPECT_FALSE(Snapshot::Open(dir_.path()).ok());
+}
+
+// What a compiler rebuilt is exact for readers with that compiler, and for
+// nobody else.
+TEST_F(SnapshotTest, RowsOfAnotherCompilerThatGiveTheSameBinaryAreExact) {
+  const auto log = OpenTuningLog(Path("older.db"));
+  ASSERT_TRUE(log.ok()) << log.status();
+  testing::PlantLog(**log, "fedcba9876543210/LLVM 18");
+  const v1::BestRequest question = PlantedQuestions()[0];
+  const auto grade = [&](const SnapshotOptions& options, const char* reader) {
+    const auto bytes = WriteSnapshot(**log, options);
+    EXPECT_TRUE(bytes.ok()) << bytes.status();
+    testing::WriteFile(Path("older.rgs"), *bytes);
+    auto file = BestFile::OpenSnapshot(
+        Path("older.rgs"),
+        {.complete = Complete, .compiler_version = [=](const Target&) {
+           return absl::StatusOr<std::string>(reader);
+         }});
+    EXPECT_TRUE(file.ok()) << file.status();
+    const auto answer = (*file)->Answer(question, 5);
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    return answer->grade();
+  };
+  SnapshotOptions options = WriteOptions();
+  EXPECT_EQ(grade(options, kCompiler), "compatible");
+  int asked = 0;
+  options.gives_binary = [&](const RecordedBinary& binary) {
+    ++asked;
+    EXPECT_EQ(binary.hash, Sha256Hex(binary.schedule.text()));
+    EXPECT_EQ(binary.target->compiler_version, kCompiler);
+    return false;
+  };
+  EXPECT_EQ(grade(options, kCompiler), "compatible");
+  EXPECT_GT(asked, 0);
+  options.gives_binary = [](const RecordedBinary&) { return true; };
+  EXPECT_EQ(grade(options, kCompiler), "exact");
+  EXPECT_EQ(grade(options, "0000000000000000/LLVM 20"), "compatible");
+  // Nothing is built again where the compiler measured the row itself: all rows
+  // of the other log but one.
+  asked = 0;
+  options.gives_binary = [&](const RecordedBinary&) {
+    ++asked;
+    return false;
+  };
+  EXPECT_TRUE(*WriteSnapshot(*log_, options) == bytes_);
+  EXPECT_EQ(asked, 1);
 }
 
 // Written by another release: its marks and texts are not trusted.
