@@ -6,6 +6,7 @@ regatta_test(compiler_opencl_test
   device_support.cc
   module_support.cc
   opencl_code_test.cc
+  opencl_races_test.cc
   opencl_run.cc
   ../support/loop_interpreter.cc
   ../support/race_detector.cc
