@@ -1,4 +1,5 @@
 #include "compiler/codegen/compiler_version.h"
+#include "compiler/codegen/cuda/nvrtc.h"
 
 namespace regatta {
 
@@ -6,6 +7,7 @@ namespace regatta {
 std::string CompilerVersionOfKind(std::string_view target_kind) {
   if (target_kind == "cpu") return CompilerVersionOf("LLVM " REGATTA_LLVM);
   if (target_kind == "opencl") return CompilerVersionOf("OpenCL C 1.2");
+  if (target_kind == "cuda") return CompilerVersionOf(cuda::NvrtcVersion());
   return "";
 }
 

@@ -9,6 +9,7 @@ regatta_test(compiler_codegen_test
   codegen_parallel_test.cc
   codegen_schedule_test.cc
   codegen_support.cc
+  cuda_source_test.cc
   device_cases.cc
   device_loops_test.cc
   device_programs.cc

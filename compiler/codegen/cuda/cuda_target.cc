@@ -1,0 +1,72 @@
+#include "compiler/codegen/cuda/cuda_target.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace regatta::cuda {
+namespace {
+
+// Memory that one block can have, in KiB: CUDA C++ Programming Guide, table of
+// technical specifications per compute capability.
+struct Architecture {
+  const char* name;
+  int64_t local_kib;
+};
+constexpr Architecture kArchitectures[] = {
+    {"sm_75", 64},   {"sm_80", 163},  {"sm_86", 99},   {"sm_87", 163},
+    {"sm_88", 163},  {"sm_89", 99},   {"sm_90", 227},  {"sm_90a", 227},
+    {"sm_100", 227}, {"sm_103", 227}, {"sm_110", 227}, {"sm_120", 99},
+    {"sm_121", 99},
+};
+constexpr int kVectorBits = 128;
+constexpr int kMaxGroup = 1024;
+constexpr int kSubgroup = 32;
+constexpr int kMaxRegisters = 255;
+
+}  // namespace
+
+absl::StatusOr<Target> CompleteCudaTarget(Target target) {
+  const auto bad = [](const std::string& what) {
+    return absl::InvalidArgumentError(absl::StrCat("target: ", what));
+  };
+  if (!target.triple.empty() || !target.features.empty() ||
+      target.vector_registers != 0) {
+    return bad(
+        "a CUDA device is described by mcpu (its architecture, such as sm_80), "
+        "max_group, local_bytes and max_registers");
+  }
+  if (target.mcpu.empty()) target.mcpu = "sm_80";
+  const auto found = std::find_if(
+      std::begin(kArchitectures), std::end(kArchitectures),
+      [&](const Architecture& a) { return target.mcpu == a.name; });
+  if (found == std::end(kArchitectures)) {
+    return bad(
+        absl::StrCat("unknown architecture '", target.mcpu, "'; known are ",
+                     absl::StrJoin(kArchitectures, ", ",
+                                   [](std::string* out, const Architecture& a) {
+                                     absl::StrAppend(out, a.name);
+                                   })));
+  }
+  const auto limit = [&](const char* name, auto& field, int64_t most,
+                         std::string& error) {
+    if (field == 0) field = most;
+    if (field > most) {
+      error = absl::StrCat(name, "=", field, " is more than the ", most, " of ",
+                           target.mcpu);
+    }
+  };
+  std::string error;
+  limit("vector_bits", target.vector_bits, kVectorBits, error);
+  limit("max_group", target.max_group, kMaxGroup, error);
+  limit("local_bytes", target.local_bytes, found->local_kib << 10, error);
+  limit("subgroup", target.subgroup, kSubgroup, error);
+  limit("max_registers", target.max_registers, kMaxRegisters, error);
+  if (!error.empty()) return bad(error);
+  return target;
+}
+
+}  // namespace regatta::cuda

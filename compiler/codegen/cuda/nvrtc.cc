@@ -1,0 +1,186 @@
+#include "compiler/codegen/cuda/nvrtc.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <iterator>
+#include <type_traits>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace regatta::cuda {
+namespace {
+
+constexpr int kSuccess = 0;
+constexpr int kErrorCompilation = 6;
+constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12",
+                                  "libnvrtc.so.11.2", "libnvrtc.so"};
+
+// Null with the last error in `error`.
+void* OpenLibrary(std::string& error) {
+  std::vector<std::string> folders;
+  if (const char* path = std::getenv("CUDA_PATH")) {
+    folders.push_back(absl::StrCat(path, "/lib64/"));
+  }
+  folders.push_back("");  // where the system looks
+  folders.push_back("/usr/local/cuda/lib64/");
+  for (const std::string& folder : folders) {
+    for (const char* name : kNames) {
+      const std::string path = absl::StrCat(folder, name);
+      if (void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+        return library;
+      }
+      error = dlerror();
+    }
+  }
+  return nullptr;
+}
+
+struct Watch {
+  const Clock& clock;
+  SteadyTime deadline;
+  bool stopped = false;
+};
+
+// NVRTC calls it now and then; anything but 0 stops the compilation.
+int OnFlow(void* payload, void*) {
+  auto* watch = static_cast<Watch*>(payload);
+  watch->stopped = watch->clock.Steady() > watch->deadline;
+  return watch->stopped ? 1 : 0;
+}
+
+}  // namespace
+
+absl::StatusOr<const Nvrtc*> Nvrtc::Load() {
+  static const absl::StatusOr<const Nvrtc*>& loaded =
+      *new absl::StatusOr<const Nvrtc*>(Open());
+  return loaded;
+}
+
+absl::StatusOr<const Nvrtc*> Nvrtc::Open() {
+  std::string error;
+  void* library = OpenLibrary(error);
+  if (library == nullptr) {
+    return absl::UnavailableError(absl::StrCat(
+        "CUDA's run-time compiler is not on this machine (", error,
+        "): install the package cuda-nvrtc of a CUDA toolkit from 12 on, or "
+        "set CUDA_PATH to the toolkit's folder"));
+  }
+  auto* nvrtc = new Nvrtc;  // as long as the library: for good
+  RETURN_IF_ERROR(nvrtc->Resolve(library));
+  int major = 0, minor = 0, count = 0;
+  int code = nvrtc->get_version_(&major, &minor);
+  if (code == kSuccess) code = nvrtc->get_num_archs_(&count);
+  nvrtc->architectures_.resize(count);
+  if (code == kSuccess) {
+    code = nvrtc->get_archs_(nvrtc->architectures_.data());
+  }
+  if (code != kSuccess) {
+    return absl::UnavailableError(absl::StrCat(
+        "CUDA's run-time compiler does not start: ", nvrtc->ErrorText(code)));
+  }
+  nvrtc->version_ = absl::StrCat("NVRTC ", major, ".", minor);
+  return nvrtc;
+}
+
+absl::Status Nvrtc::Resolve(void* library) {
+  absl::Status status;
+  const auto resolve = [&](const char* name, auto& function) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(
+        dlsym(library, name));
+    if (function == nullptr) {
+      status = absl::UnavailableError(
+          absl::StrCat("CUDA's run-time compiler is too old: it has no ", name,
+                       "; install CUDA 12 or later"));
+    }
+  };
+  resolve("nvrtcGetErrorString", get_error_string_);
+  resolve("nvrtcVersion", get_version_);
+  resolve("nvrtcGetNumSupportedArchs", get_num_archs_);
+  resolve("nvrtcGetSupportedArchs", get_archs_);
+  resolve("nvrtcCreateProgram", create_);
+  resolve("nvrtcDestroyProgram", destroy_);
+  resolve("nvrtcCompileProgram", compile_);
+  resolve("nvrtcGetPTXSize", ptx_size_);
+  resolve("nvrtcGetPTX", ptx_);
+  resolve("nvrtcGetCUBINSize", cubin_size_);
+  resolve("nvrtcGetCUBIN", cubin_);
+  resolve("nvrtcGetProgramLogSize", log_size_);
+  resolve("nvrtcGetProgramLog", log_);
+  set_flow_callback_ = reinterpret_cast<decltype(set_flow_callback_)>(
+      dlsym(library, "nvrtcSetFlowCallback"));
+  return status;
+}
+
+std::string Nvrtc::ErrorText(int code) const {
+  return absl::StrCat(get_error_string_(code), " (", code, ")");
+}
+
+absl::StatusOr<Nvrtc::Compiled> Nvrtc::Compile(const std::string& source,
+                                               const std::string& arch,
+                                               absl::Duration limit,
+                                               const Clock& clock) const {
+  Program program = nullptr;
+  int code =
+      create_(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr);
+  if (code != kSuccess) {
+    return absl::InternalError(absl::StrCat("NVRTC: ", ErrorText(code)));
+  }
+  struct Destroyer {
+    const Nvrtc& nvrtc;
+    Program program;
+    ~Destroyer() { nvrtc.destroy_(&program); }
+  } destroyer{*this, program};
+
+  Watch watch{clock, clock.Steady() + limit};
+  if (set_flow_callback_ != nullptr) {
+    code = set_flow_callback_(program, OnFlow, &watch);
+    if (code != kSuccess) {
+      return absl::InternalError(absl::StrCat("NVRTC: ", ErrorText(code)));
+    }
+  }
+  const std::string architecture = absl::StrCat("--gpu-architecture=", arch);
+  const char* const options[] = {architecture.c_str(), "--std=c++17",
+                                 "--ptxas-options=-v"};
+  const int compiled = compile_(program, std::size(options), options);
+
+  // Sizes count a closing zero, but for the cubin's.
+  absl::Status failed;
+  const auto text = [&](int (*size_of)(Program, size_t*),
+                        int (*get)(Program, char*), bool closed) {
+    size_t size = 0;
+    std::string bytes;
+    int result = size_of(program, &size);
+    bytes.resize(size);
+    if (result == kSuccess && size > 0) result = get(program, bytes.data());
+    if (result != kSuccess) {
+      failed = absl::InternalError(absl::StrCat("NVRTC: ", ErrorText(result)));
+    }
+    while (closed && !bytes.empty() && bytes.back() == '\0') bytes.pop_back();
+    return bytes;
+  };
+  Compiled result;
+  result.log = text(log_size_, log_, true);
+  if (watch.stopped) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("NVRTC took longer than ", absl::FormatDuration(limit)));
+  }
+  if (compiled != kSuccess) {
+    const std::string message =
+        absl::StrCat("NVRTC: ", ErrorText(compiled), "\n", result.log);
+    return compiled == kErrorCompilation ? absl::InvalidArgumentError(message)
+                                         : absl::InternalError(message);
+  }
+  result.ptx = text(ptx_size_, ptx_, true);
+  result.cubin = text(cubin_size_, cubin_, false);
+  RETURN_IF_ERROR(failed);
+  return result;
+}
+
+std::string NvrtcVersion() {
+  const absl::StatusOr<const Nvrtc*> nvrtc = Nvrtc::Load();
+  return nvrtc.ok() ? (*nvrtc)->version() : "no NVRTC";
+}
+
+}  // namespace regatta::cuda

@@ -1,0 +1,77 @@
+// NVRTC, NVIDIA's compiler of CUDA C++ as a library, opened at run time: this
+// program builds and starts without it. Functions are declared here, after its
+// manual; no header of CUDA is needed.
+#ifndef REGATTA_COMPILER_CODEGEN_CUDA_NVRTC_H_
+#define REGATTA_COMPILER_CODEGEN_CUDA_NVRTC_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+
+namespace regatta::cuda {
+
+// Thread-safe; compilations run side by side.
+class Nvrtc {
+ public:
+  // Opens the library the first time, under the names of the versions that are
+  // known and in the toolkit's folders ($CUDA_PATH first). Unavailable, with
+  // what to install, when there is none; stays so for this process. It takes
+  // about 0.3 s the first time and 60 to 100 MB.
+  static absl::StatusOr<const Nvrtc*> Load();
+
+  // "NVRTC 13.0".
+  const std::string& version() const { return version_; }
+  // Numbers of what it compiles for, ascending: 80 for sm_80.
+  const std::vector<int>& architectures() const { return architectures_; }
+
+  struct Compiled {
+    std::string cubin;
+    std::string ptx;
+    std::string log;  // with what each kernel takes
+  };
+  // `arch` is a real one: "sm_80". Deterministic. InvalidArgument with the log
+  // when the source is wrong; DeadlineExceeded when it takes longer than
+  // `limit` by `clock`, as far as this version can be stopped; Internal for the
+  // rest.
+  absl::StatusOr<Compiled> Compile(const std::string& source,
+                                   const std::string& arch,
+                                   absl::Duration limit,
+                                   const Clock& clock) const;
+
+ private:
+  using Program = struct ProgramObject*;
+
+  static absl::StatusOr<const Nvrtc*> Open();
+  absl::Status Resolve(void* library);
+  std::string ErrorText(int code) const;
+
+  std::string version_;
+  std::vector<int> architectures_;
+
+  const char* (*get_error_string_)(int) = nullptr;
+  int (*get_version_)(int*, int*) = nullptr;
+  int (*get_num_archs_)(int*) = nullptr;
+  int (*get_archs_)(int*) = nullptr;
+  int (*create_)(Program*, const char*, const char*, int, const char* const*,
+                 const char* const*) = nullptr;
+  int (*destroy_)(Program*) = nullptr;
+  int (*compile_)(Program, int, const char* const*) = nullptr;
+  int (*ptx_size_)(Program, size_t*) = nullptr;
+  int (*ptx_)(Program, char*) = nullptr;
+  int (*cubin_size_)(Program, size_t*) = nullptr;
+  int (*cubin_)(Program, char*) = nullptr;
+  int (*log_size_)(Program, size_t*) = nullptr;
+  int (*log_)(Program, char*) = nullptr;
+  // Absent in older versions, which cannot be stopped.
+  int (*set_flow_callback_)(Program, int (*)(void*, void*), void*) = nullptr;
+};
+
+// The version of the library that Load opens, "no NVRTC" when there is none.
+std::string NvrtcVersion();
+
+}  // namespace regatta::cuda
+
+#endif  // REGATTA_COMPILER_CODEGEN_CUDA_NVRTC_H_
