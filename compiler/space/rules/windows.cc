@@ -201,7 +201,7 @@ void WindowsPart::SetDefaults() {
     int64_t vectors, inner, outer;
   };
   for (const Block& b :
-       {Block{4, 1, 2}, Block{1, 1, 4}, Block{8, 1, 2}, Block{2, 2, 1},
+       {Block{1, 1, 4}, Block{4, 1, 2}, Block{8, 1, 2}, Block{2, 2, 1},
         Block{2, 4, 1}, Block{1, 4, 2}, Block{4, 1, 1}, Block{1, 1, 1}}) {
     KnobValues values = with(plain, "nv", b.vectors);
     values = with(values, "inner", b.inner);
