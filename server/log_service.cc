@@ -153,7 +153,9 @@ grpc::Status LogServiceImpl::Export(
 grpc::Status LogServiceImpl::Import(grpc::ServerContext* context,
                                     const v1::ImportLogRequest* request,
                                     v1::ImportLogResponse* response) {
-  const ImportOptions options{.name = request->name(), .describe = describe_};
+  const ImportOptions options{.name = request->name(),
+                              .describe = describe_,
+                              .check_spec = check_spec_};
   const std::vector<const v1::LogEntry*> entries(
       request->entries().pointer_begin(), request->entries().pointer_end());
   const auto verdicts = log_->exchange().Import(entries, options);

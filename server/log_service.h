@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "regatta/v1/log_service.grpc.pb.h"
 #include "server/call_limit.h"
+#include "server/query/spec_check.h"
 #include "storage/tuning_log.h"
 
 namespace regatta {
@@ -65,6 +66,8 @@ class LogServiceImpl final : public v1::LogService::Service {
 
   TuningLog* const log_;
   const Describe describe_;
+  const std::function<absl::Status(const v1::TrialSpec&)> check_spec_ =
+      MakeSpecCheck();
   const WriteSnapshotFile snapshot_;
   CallLimit streams_{kMaxStreams};
   std::mutex backup_mutex_;  // held by the one backup that runs

@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "storage/import_content.h"
 #include "storage/validate.h"
 
 namespace regatta {
@@ -102,6 +103,7 @@ absl::StatusOr<CheckedEntry> ImportChecker::CheckRecord(
       absl::StrCat(kImportProvenance, options_.name));
   RETURN_IF_ERROR(ValidateResult(imported.result));
   RETURN_IF_ERROR(Describe(spec.workload_key(), spec.workload()).status());
+  if (options_.check_spec) RETURN_IF_ERROR(options_.check_spec(spec));
   return imported;
 }
 
@@ -153,6 +155,7 @@ absl::StatusOr<CheckedEntry> ImportChecker::CheckJob(
 }
 
 absl::StatusOr<CheckedEntry> ImportChecker::Check(const v1::LogEntry& entry) {
+  RETURN_IF_ERROR(CheckContent(entry));
   switch (entry.entry_case()) {
     case v1::LogEntry::kLog:
       if (!IsLogId(entry.log().log_id())) {
@@ -177,6 +180,29 @@ absl::StatusOr<CheckedEntry> ImportChecker::Check(const v1::LogEntry& entry) {
       break;
   }
   return absl::InvalidArgumentError("the entry is empty");
+}
+
+std::optional<std::vector<v1::ImportVerdict>> VerdictsOnNothing(
+    absl::Span<const v1::LogEntry* const> entries,
+    const ImportOptions& options) {
+  ImportChecker checker(/*own_log_id=*/"", options);
+  std::vector<v1::ImportVerdict> verdicts;
+  for (const v1::LogEntry* entry : entries) {
+    const absl::StatusOr<CheckedEntry> checked = checker.Check(*entry);
+    v1::ImportVerdict& verdict = verdicts.emplace_back();
+    verdict.set_status(v1::ImportVerdict::STATUS_REFUSED);
+    if (!checked.ok()) {
+      verdict.set_reason(std::string(checked.status().message()));
+    } else if (std::holds_alternative<NothingToKeep>(*checked)) {
+      verdict.set_status(v1::ImportVerdict::STATUS_KNOWN);
+    } else if (entry->has_publication()) {
+      verdict.set_reason(absl::StrCat(
+          "its trial ", entry->publication().trial_id(), " is not in the log"));
+    } else {
+      return std::nullopt;
+    }
+  }
+  return verdicts;
 }
 
 }  // namespace regatta

@@ -49,6 +49,13 @@ using CheckedEntry =
 // InvalidArgument: the name is empty, too long or holds control characters.
 absl::Status CheckImportName(const std::string& name);
 
+// What an import into a log that is not there yet comes to when it brings
+// nothing: every entry is refused, or is the head or end of a file. nullopt:
+// there is something to store. REQUIRES: the options' name is good.
+std::optional<std::vector<v1::ImportVerdict>> VerdictsOnNothing(
+    absl::Span<const v1::LogEntry* const> entries,
+    const ImportOptions& options);
+
 // Not thread-safe; one per call of Import.
 class ImportChecker {
  public:

@@ -27,6 +27,9 @@ struct ImportOptions {
   // What a workload's text says of it. An error, or another key than the one in
   // the entry, refuses the entry.
   std::function<absl::StatusOr<WorkloadInfo>(const std::string& text)> describe;
+  // Whether target and schedule of a record make sense, where the program can
+  // tell. An error refuses the record. Empty: they are not looked at.
+  std::function<absl::Status(const v1::TrialSpec& spec)> check_spec;
 };
 
 class LogExchange {

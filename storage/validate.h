@@ -21,6 +21,10 @@ absl::Status ValidateResult(const v1::TrialResult& result);
 absl::Status ValidateWorkload(const WorkloadInfo& workload);
 absl::Status ValidatePublication(const Publication& publication);
 
+// A time is the median of its kept blocks' times per call, rounded. Why this
+// one cannot be, or "". A result without a time or without blocks says nothing.
+std::string WhyTimesDisagree(const v1::TrialResult& result);
+
 // Verified, timed to the end: may become the best of its key.
 bool IsEligible(const v1::TrialResult& result);
 

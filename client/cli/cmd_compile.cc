@@ -34,6 +34,7 @@ struct Flags {
   std::string output;
   std::string header;
   bool json = false;
+  const CLI::App* command = nullptr;
 };
 
 // k.h beside lib.so when --header was not given: lib.h.
@@ -46,11 +47,25 @@ bool IsShared(const Flags& flags) {
   return absl::EndsWith(flags.output, ".so");
 }
 
+// Neither file may be what the command reads, or a tuning log.
+absl::Status CheckOutputs(const Flags& flags) {
+  const std::vector<std::string> inputs = {flags.source.log,
+                                           flags.source.snapshot, flags.file};
+  RETURN_IF_ERROR(CheckOutput(flags.output, inputs));
+  return CheckOutput(HeaderPath(flags), inputs);
+}
+
 absl::Status Check(const Flags& flags) {
   if (flags.workload.empty() == flags.file.empty()) {
     return absl::InvalidArgumentError(
         flags.file.empty() ? "give a workload, or several with --file"
                            : "a workload and --file exclude one another");
+  }
+  for (const char* flag : {"--threads", "--cache"}) {
+    if (!flags.file.empty() && flags.command->count(flag) > 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          flag, " does not go with --file: each task says its own"));
+    }
   }
   if (!flags.file.empty() && !IsShared(flags)) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -72,7 +87,7 @@ absl::Status Check(const Flags& flags) {
     return absl::InvalidArgumentError(
         absl::StrCat("--header ", flags.header, " is the file of -o, too"));
   }
-  return absl::OkStatus();
+  return CheckOutputs(flags);
 }
 
 absl::StatusOr<std::string> CompleteTargetText(const std::string& text) {
@@ -219,6 +234,7 @@ AddedCommand AddCompile(CLI::App& app) {
       "compile",
       "The best-known schedule as a C library; the default when "
       "none is known");
+  flags->command = command;
   AddWorkloadArgument(command, &flags->workload)->required(false);
   command->add_option("--file", flags->file,
                       "Compile every task of this job file into one library");

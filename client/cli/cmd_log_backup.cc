@@ -1,5 +1,3 @@
-#include <sys/stat.h>
-
 #include <iostream>
 #include <memory>
 
@@ -14,6 +12,7 @@
 #include "client/cli/log_commands.h"
 #include "client/cli/rate_progress.h"
 #include "client/cli/stop_signal.h"
+#include "storage/sqlite/log_file.h"
 #include "storage/sqlite/log_place.h"
 #include "storage/tuning_log.h"
 
@@ -39,10 +38,7 @@ absl::StatusOr<std::unique_ptr<TuningLog>> OpenCopy(const std::string& path) {
 // case.
 absl::StatusOr<std::unique_ptr<sqlite::LogPlace>> HoldPlace(
     const Flags& flags) {
-  struct stat there, source;
-  if (!flags.log.log.empty() && stat(flags.file.c_str(), &there) == 0 &&
-      stat(flags.log.log.c_str(), &source) == 0 &&
-      source.st_dev == there.st_dev && source.st_ino == there.st_ino) {
+  if (IsSameFile(flags.file, flags.log.log)) {
     return absl::FailedPreconditionError(
         absl::StrCat(flags.file, " is the log itself; name another file"));
   }
@@ -78,7 +74,17 @@ absl::StatusOr<int64_t> Backup(const Flags& flags, LogAccess& log) {
   return bytes;
 }
 
+// What belongs to a log is no place for another, whoever has it open.
+absl::Status CheckPlace(const std::string& path) {
+  const auto log = sqlite::DatabaseAt(path);
+  if (!log || *log == path) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      path, " belongs to ", *log, ", a tuning log; name another file"));
+}
+
 int Run(const Flags& flags) {
+  const absl::Status free = CheckPlace(flags.file);
+  if (!free.ok()) return Fail(free);
   auto log = OpenLog(flags.log, LogUse::kRead);
   if (!log.ok()) return Fail(log.status());
   const auto bytes = Backup(flags, **log);

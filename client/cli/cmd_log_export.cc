@@ -2,8 +2,10 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "client/cli/documents.h"
@@ -77,6 +79,7 @@ class Export {
     display.Finish();
     RETURN_IF_ERROR(written);
     RETURN_IF_ERROR(read);
+    RETURN_IF_ERROR(CheckClass());
     return output.Commit();
   }
 
@@ -112,13 +115,24 @@ class Export {
            head.publications() + 2;
   }
 
-  bool IsWanted(const v1::TrialResult& result) const {
+  // A class that the log does not have is a mistake in its name.
+  absl::Status CheckClass() const {
+    if (flags_.device_class.empty() || classes_.contains(flags_.device_class)) {
+      return absl::OkStatus();
+    }
+    return absl::NotFoundError(absl::StrCat(
+        "no device class '", flags_.device_class, "' in the log; it has ",
+        classes_.empty() ? "none" : absl::StrJoin(classes_, ", ")));
+  }
+
+  bool IsWanted(const v1::TrialResult& result) {
+    const std::string& device_class = result.device_class().empty()
+                                          ? result.spec().device_class()
+                                          : result.device_class();
+    classes_.insert(device_class);
     return (workload_key_.empty() ||
             result.spec().workload_key() == workload_key_) &&
-           (flags_.device_class.empty() ||
-            result.device_class() == flags_.device_class ||
-            (result.device_class().empty() &&
-             result.spec().device_class() == flags_.device_class));
+           (flags_.device_class.empty() || device_class == flags_.device_class);
   }
 
   std::string AsT4(const v1::LogEntry& entry) {
@@ -131,6 +145,7 @@ class Export {
   const Flags& flags_;
   const std::string workload_key_;  // "": any
   T4Writer t4_;
+  std::set<std::string> classes_;  // with t4: that the log has records of
   int64_t total_ = 0, entries_ = 0, records_ = 0;
 };
 
@@ -150,6 +165,10 @@ int Run(const Flags& flags) {
     const auto workload = ParseWorkload(flags.workload);
     if (!workload.ok()) return Fail(workload.status());
     workload_key = workload->key;
+  }
+  if (flags.file != "-") {
+    const absl::Status free = CheckOutput(flags.file, {flags.log.log});
+    if (!free.ok()) return Fail(free);
   }
   auto log = OpenLog(flags.log, LogUse::kRead);
   if (!log.ok()) return Fail(log.status());

@@ -98,19 +98,23 @@ class Import {
   }
 
   // After the end: what the person should know besides.
-  void Note() const {
+  void Note(bool read_to_end) const {
     if (refused_ > static_cast<int64_t>(refused_lines_.size())) {
       std::cerr << "regatta: ... and "
                 << refused_ - static_cast<int64_t>(refused_lines_.size())
                 << " more refused; --all-errors names them\n";
     }
-    if (!ended_ && valid() > 0) {
+    if (read_to_end && !ended_ && valid() > 0) {
       std::cerr << "regatta: note: " << flags_.file
                 << " has no end line; it may be cut off\n";
     }
   }
 
   int64_t lines() const { return lines_; }
+  // Of which the log has said what becomes of them, or whose form is wrong.
+  int64_t judged() const {
+    return records_ + publications_ + jobs_ + workloads_ + known_ + refused_;
+  }
   int64_t valid() const { return lines_ - refused_; }
 
  private:
@@ -221,15 +225,15 @@ int Run(const Flags& flags) {
   if (!log.ok()) return Fail(log.status());
   Import import(flags, NameOf(flags), **log);
   const absl::Status status = import.Run(*reader);
-  if (!status.ok() && import.lines() == 0) return Fail(status);
+  // As every refused request: nothing on standard output.
+  if (!status.ok() && import.judged() == 0) return Fail(status);
   if (status.ok() && import.valid() == 0) {
-    // As every refused request: nothing on standard output.
     PrintError(absl::StrCat(flags.file, ": no line was valid (", import.lines(),
                             " line(s) read)"));
     return kExitFailed;
   }
   import.Report();
-  import.Note();
+  import.Note(/*read_to_end=*/status.ok());
   return status.ok() ? kExitDone : Fail(status);
 }
 

@@ -22,6 +22,8 @@ struct Flags {
 };
 
 int Run(const Flags& flags) {
+  const absl::Status free = CheckOutput(flags.output, {flags.log.log});
+  if (!free.ok()) return Fail(free);
   auto log = OpenLog(flags.log, LogUse::kRead);
   if (!log.ok()) return Fail(log.status());
   RateProgress display("answers", StderrIsTerminal(), RealClock());

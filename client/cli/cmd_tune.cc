@@ -2,6 +2,7 @@
 
 #include <iostream>
 #include <limits>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
@@ -53,7 +54,14 @@ absl::StatusOr<v1::SubmitJobRequest> RequestOfFlags(const Flags& flags) {
   request.set_name(flags.name);
   v1::TaskRequest* task = request.add_tasks();
   task->set_workload(workload.text);
-  for (const std::string& c : flags.classes) task->add_device_classes(c);
+  std::set<std::string> seen;
+  for (const std::string& c : flags.classes) {
+    if (!seen.insert(c).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--device-class ", c, " is given twice"));
+    }
+    task->add_device_classes(c);
+  }
   *task->mutable_policy() = flags.policy.ToProto();
   task->set_trials(flags.trials);
   task->set_minutes(flags.minutes);

@@ -41,6 +41,9 @@ void AddJsonFlag(CLI::App* command, bool* json);
 // Refuses text that is no UTF-8: it could not cross the wire.
 CLI::Validator Utf8Text();
 
+// Refuses "", which would be taken for a flag that was not given.
+CLI::Validator NotEmpty();
+
 // `text` as a whole decimal number from `min` to `max`; throws
 // CLI::ValidationError. CLI11's own conversion takes "0x10", reads "010" as 8
 // and turns numbers that are too large into the largest one.

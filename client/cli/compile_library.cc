@@ -190,9 +190,13 @@ absl::StatusOr<Library> BuildLibrary(const LibraryRequest& request,
   for (size_t i = 0; i < questions.size(); ++i) {
     auto answer = ask(questions[i]);
     if (!answer.ok()) {
-      return Annotate(ExplainClassError(answer.status(),
-                                        request.device_class + request.target),
-                      TaskName(request.file_name, i));
+      // A class that a task names is no guess at this machine's.
+      const bool guessed =
+          request.target.empty() && request.device_class.empty() &&
+          request.job.tasks(static_cast<int>(i)).device_classes().empty();
+      return Annotate(
+          guessed ? ExplainClassError(answer.status(), "") : answer.status(),
+          TaskName(request.file_name, i));
     }
     planned.push_back({questions[i], *std::move(answer), names[i]});
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -16,7 +17,8 @@ namespace regatta::cli {
 // left behind when the object goes without a commit.
 class StagedFile {
  public:
-  // Begins an empty one. FailedPrecondition with the path and the system's
+  // Begins an empty one; what killed processes left of the same file goes.
+  // FailedPrecondition with the path and the system's
   // reason.
   static absl::StatusOr<StagedFile> Create(const std::string& path,
                                            bool executable);
@@ -51,6 +53,15 @@ class StagedFile {
   std::string temporary_;  // "": committed or moved from
   int fd_;                 // -1: closed
 };
+
+// Refuses what a command must not replace: a file that it reads itself
+// (`inputs`; "" is none) and a tuning log, or what belongs to one, whoever has
+// it open. FailedPrecondition says which. Call it before a log is opened.
+absl::Status CheckOutput(const std::string& path,
+                         const std::vector<std::string>& inputs);
+
+// Whether both names are of one file that is there.
+bool IsSameFile(const std::string& path, const std::string& other);
 
 // Both steps at once.
 absl::Status WriteFileAtomically(const std::string& path,

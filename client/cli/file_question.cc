@@ -30,12 +30,16 @@ BestFileOptions FileOptions() {
 }  // namespace
 
 void AddSourceFlags(CLI::App* command, SourceFlags* flags) {
-  command->add_option("--log", flags->log,
-                      "Ask this tuning log, which no server may hold, instead "
-                      "of a server");
-  command->add_option("--snapshot", flags->snapshot,
-                      "Ask this file of `regatta log snapshot` instead of a "
-                      "server");
+  command
+      ->add_option("--log", flags->log,
+                   "Ask this tuning log, which no server may hold, instead of "
+                   "a server")
+      ->check(NotEmpty());
+  command
+      ->add_option("--snapshot", flags->snapshot,
+                   "Ask this file of `regatta log snapshot` instead of a "
+                   "server")
+      ->check(NotEmpty());
   AddServerFlag(command, &flags->server);
 }
 

@@ -6,20 +6,24 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
+#include "base/decimal.h"
 #include "base/json_reason.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "compiler/ops/op.h"
 #include "nlohmann/json.hpp"
 #include "proto/outcome_names.h"
+#include "proto/policy_limits.h"
 #include "server/search/search_strategy.h"
 
 namespace regatta::cli {
@@ -30,6 +34,8 @@ using Json = nlohmann::json;
 constexpr size_t kMaxBytes = size_t{16} << 20;
 constexpr size_t kMaxTasks = 1000;
 constexpr size_t kMaxNameBytes = 200;
+// A document needs four. Printing a value, for a message, goes as deep as it.
+constexpr int kMaxDepth = 32;
 constexpr int64_t kMaxTrials = 1'000'000;
 
 // At most 60 bytes of a value, for messages.
@@ -178,7 +184,7 @@ absl::Status ReadClasses(const Object& owner, v1::TaskRequest* task) {
 }
 
 absl::Status ReadTask(const Object& object, v1::TaskRequest* task,
-                      std::string* symbol) {
+                      std::string* symbol, std::string* workload_key) {
   RETURN_IF_ERROR(object.Check({"workload", "weight", "device_classes",
                                 "threads", "cache", "budget", "symbol"}));
   RETURN_IF_ERROR(object.Text("symbol", symbol));
@@ -193,10 +199,11 @@ absl::Status ReadTask(const Object& object, v1::TaskRequest* task,
     return object.Wrong("workload", {message.data(), message.size()});
   }
   task->set_workload(workload->text);
+  *workload_key = workload->key;
   RETURN_IF_ERROR(ReadWeight(object, task));
   RETURN_IF_ERROR(ReadClasses(object, task));
   int64_t threads = 1;
-  RETURN_IF_ERROR(object.Whole("threads", 1, 1024, &threads));
+  RETURN_IF_ERROR(object.Whole("threads", 1, kMaxThreads, &threads));
   task->mutable_policy()->set_threads(static_cast<int32_t>(threads));
   std::string cache = "warm";
   RETURN_IF_ERROR(object.Text("cache", &cache));
@@ -269,13 +276,17 @@ absl::Status ReadTasks(const std::string& file, const Object& document,
   for (size_t i = 0; i < tasks->size(); ++i) {
     const std::string place = absl::StrCat("tasks[", i, "]");
     v1::TaskRequest* task = request->add_tasks();
-    std::string symbol;
-    RETURN_IF_ERROR(ReadTask(Object(file, place, (*tasks)[i]), task, &symbol));
+    std::string symbol, workload_key;
+    RETURN_IF_ERROR(ReadTask(Object(file, place, (*tasks)[i]), task, &symbol,
+                             &workload_key));
     if (symbols != nullptr) symbols->push_back(std::move(symbol));
     v1::TaskRequest key;
-    key.set_workload(task->workload());
+    // The same mathematics may be written in several ways.
+    key.set_workload(workload_key);
     *key.mutable_policy() = task->policy();
     *key.mutable_device_classes() = task->device_classes();
+    std::sort(key.mutable_device_classes()->begin(),
+              key.mutable_device_classes()->end());
     seen.push_back(key.SerializeAsString());
     const auto first = std::find(seen.begin(), seen.end(), seen.back());
     if (first + 1 != seen.end()) {
@@ -297,9 +308,58 @@ std::string LineOf(std::string_view text, size_t byte) {
   return absl::StrCat("line ", line, ", column ", column);
 }
 
+// The first byte, counted from 1, of a number that a double cannot hold.
+// REQUIRES: there is one; all before it is JSON.
+size_t OverflowAt(std::string_view text) {
+  constexpr std::string_view kNumber = "+-.0123456789Ee";
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      in_string = c != '"';
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '-' || absl::ascii_isdigit(c)) {
+      const size_t end =
+          std::min(text.find_first_not_of(kNumber, i), text.size());
+      double value = 0;
+      if (!ParseDecimal(text.substr(i, end - i), &value)) return i + 1;
+      i = end - 1;
+    }
+  }
+  return text.size();
+}
+
+// The first byte, counted from 1, of lists and objects that are nested too
+// deep.
+std::optional<size_t> TooDeepAt(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      in_string = c != '"';
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kMaxDepth) return i + 1;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return std::nullopt;
+}
+
 // The document; a repeated field, of which the library keeps one, is an error.
 absl::StatusOr<Json> ParseDocument(const std::string& file,
                                    std::string_view text) {
+  if (const auto deep = TooDeepAt(text)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        file, ": ", LineOf(text, *deep),
+        ": lists and objects are nested more than ", kMaxDepth, " deep here"));
+  }
   std::vector<std::set<std::string>> fields;
   std::string repeated;
   const auto watch = [&](int depth, Json::parse_event_t event, Json& value) {
@@ -325,6 +385,11 @@ absl::StatusOr<Json> ParseDocument(const std::string& file,
     return absl::InvalidArgumentError(
         absl::StrCat(file, ": ", LineOf(text, error.byte),
                      ": this is no JSON: ", ToAbsl(JsonReason(error.what()))));
+  } catch (const Json::out_of_range&) {
+    // The library does not say where.
+    return absl::InvalidArgumentError(
+        absl::StrCat(file, ": ", LineOf(text, OverflowAt(text)),
+                     ": this number is too large"));
   } catch (const Json::exception& error) {
     return absl::InvalidArgumentError(
         absl::StrCat(file, ": this is no JSON: ", error.what()));

@@ -60,7 +60,8 @@ struct LogFlags {
 };
 void AddLogFlags(CLI::App* command, LogFlags* flags);
 
-// kCreate: a file that is missing is made.
+// kCreate: to import; a file that is missing is made once there is something to
+// store.
 enum class LogUse { kRead, kWrite, kCreate };
 
 // The file of --log, else the server. FailedPrecondition: the file is held

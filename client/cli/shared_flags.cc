@@ -1,8 +1,9 @@
-#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/decimal.h"
 #include "client/cli/command.h"
 #include "proto/outcome_names.h"
+#include "proto/policy_limits.h"
 
 namespace regatta::cli {
 
@@ -19,6 +20,14 @@ CLI::Validator Utf8Text() {
       "");
 }
 
+CLI::Validator NotEmpty() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        return text.empty() ? "is empty; leave it out, or name one" : "";
+      },
+      "");
+}
+
 CLI::Option* AddNumber(CLI::App* command, const std::string& name,
                        double* value, double min, double max,
                        const std::string& help) {
@@ -26,8 +35,7 @@ CLI::Option* AddNumber(CLI::App* command, const std::string& name,
       ->add_option_function<std::string>(
           name,
           [=](const std::string& text) {
-            if (!absl::SimpleAtod(text, value) || !std::isfinite(*value) ||
-                *value < min || *value > max) {
+            if (!ParseDecimal(text, value) || *value < min || *value > max) {
               throw CLI::ValidationError(
                   name, absl::StrCat("'", text, "' is no number from ", min,
                                      " to ", max));
@@ -38,10 +46,12 @@ CLI::Option* AddNumber(CLI::App* command, const std::string& name,
 }
 
 void AddServerFlag(CLI::App* command, ServerFlags* flags) {
-  command->add_option(
-      "--server", flags->server,
-      "Address of the server, HOST:PORT. Default: $REGATTA_SERVER, else what "
-      "`regatta up` left in its state folder, else 127.0.0.1:7470");
+  command
+      ->add_option(
+          "--server", flags->server,
+          "Address of the server, HOST:PORT. Default: $REGATTA_SERVER, else "
+          "what `regatta up` left in its state folder, else 127.0.0.1:7470")
+      ->check(NotEmpty());
 }
 
 void AddJsonFlag(CLI::App* command, bool* json) {
@@ -60,7 +70,7 @@ CLI::Option* AddWorkloadArgument(CLI::App* command, std::string* workload) {
 }
 
 void AddPolicyFlags(CLI::App* command, PolicyFlags* flags) {
-  AddWholeNumber(command, "--threads", &flags->threads, 1, 1024,
+  AddWholeNumber(command, "--threads", &flags->threads, 1, kMaxThreads,
                  "Threads that the kernel uses (count)")
       ->default_str("1");
   command

@@ -315,6 +315,10 @@ regatta_query_answers* regatta_query_ask(
     if (questions == nullptr && count > 0) {
       return absl::InvalidArgumentError("questions is null");
     }
+    if (count > PTRDIFF_MAX / sizeof(regatta_query_question)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("count is ", count, "; no array has as many questions"));
+    }
     auto answers = std::make_unique<regatta_query_answers>(count);
     regatta::Batch(*query->file, questions, count, *answers).Run();
     return answers.release();

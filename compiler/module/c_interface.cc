@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
@@ -27,6 +28,10 @@ constexpr auto kLibraryFunctions = std::to_array<std::string_view>(
      "logf",   "malloc", "memcmp", "memcpy", "memset", "pow",    "powf",
      "printf", "puts",   "rand",   "rint",   "round",  "roundf", "sin",
      "sqrt",   "sqrtf",  "tan",    "tanh",   "tanhf"});
+
+// Include guards begin with it, and nothing else in a header may: a macro would
+// take its name.
+constexpr std::string_view kGuardPrefix = "REGATTA_KERNEL_";
 
 // Whether libc or libm has that name: the list above, and where this process
 // runs on them, whatever they export.
@@ -93,6 +98,9 @@ std::vector<Parameter> Parameters(const Module& module) {
     const bool is_input = buffer.role == BufferRole::kInput;
     if (!is_input && buffer.role != BufferRole::kOutput) continue;
     std::string name = ToCIdentifier(buffer.name);
+    if (absl::StartsWith(name, ToAbsl(kGuardPrefix))) {
+      name = absl::StrCat("x_", name);
+    }
     while (!taken.insert(name).second) name += '_';
     parameters.push_back(
         {&buffer, name,
@@ -162,7 +170,7 @@ std::string Comment(const Module& module,
 
 std::string Preamble(std::string_view name) {
   const std::string guard = absl::StrCat(
-      "REGATTA_KERNEL_", absl::AsciiStrToUpper(ToAbsl(name)), "_H");
+      ToAbsl(kGuardPrefix), absl::AsciiStrToUpper(ToAbsl(name)), "_H");
   return absl::StrCat("#ifndef ", guard, "\n#define ", guard,
                       "\n\n#include <stddef.h>\n#include <stdint.h>\n\n",
                       "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
@@ -199,8 +207,17 @@ absl::StatusOr<std::string> FunctionName(std::string_view header_path) {
   if (identifier.find_first_not_of('_') == std::string::npos) {
     return error("gives no name");
   }
-  if (absl::ascii_isdigit(identifier[0])) {
+  // Names that begin with '_' are the system's: a linker takes _init and
+  // _start for more than functions.
+  if (!absl::ascii_isalpha(identifier[0])) {
     return error("must begin with a letter");
+  }
+  if (identifier == "main") {
+    return error("gives 'main', which is where a program starts");
+  }
+  if (absl::StartsWith(identifier, ToAbsl(kGuardPrefix))) {
+    return error(absl::StrCat("begins with ", ToAbsl(kGuardPrefix),
+                              ", as include guards do"));
   }
   if (!IsCIdentifier(identifier)) {
     return error(absl::StrCat("gives '", identifier.substr(0, 140),

@@ -19,7 +19,9 @@ inline constexpr int kCallNullArgument = 2;
 inline constexpr int kCallMisaligned = 3;  // a pointer breaks its type's size
 
 // A C identifier from a header's file name: "out/my-k.h" -> "my_k".
-// InvalidArgument when nothing usable is left or it is a C keyword.
+// InvalidArgument when nothing usable is left, or when the name does not begin
+// with a letter, is a C keyword, main, a function of the C library or begins as
+// include guards do.
 absl::StatusOr<std::string> FunctionName(std::string_view header_path);
 
 // The header: include guard, declarations, and a comment with shapes, types,

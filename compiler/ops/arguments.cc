@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/check.h"
+#include "base/decimal.h"
 #include "base/status_macros.h"
 #include "compiler/expr/syntax.h"
 #include "compiler/ops/op.h"
@@ -52,7 +53,7 @@ absl::StatusOr<std::string> CheckWord(const OpParameter& parameter,
 absl::StatusOr<std::string> CheckReal(const OpParameter& parameter,
                                       const std::string& value) {
   double number = 0;
-  if (!absl::SimpleAtod(value, &number) || !std::isfinite(number) ||
+  if (!ParseDecimal(value, &number) ||
       number < static_cast<double>(parameter.min) ||
       number > static_cast<double>(parameter.max)) {
     return Bad(

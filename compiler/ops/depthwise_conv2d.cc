@@ -1,5 +1,6 @@
 #include "compiler/ops/depthwise_conv2d.h"
 
+#include "absl/strings/str_cat.h"
 #include "compiler/ops/convolution.h"
 #include "compiler/ops/epilogue.h"
 #include "compiler/ops/image_layout.h"
@@ -11,6 +12,14 @@ namespace {
 
 absl::StatusOr<std::string> Expression(const OpArguments& arguments) {
   const int64_t c = arguments.Int("c");
+  if (arguments.Word("layout") == "NCHWc" && arguments.Int("block") > 1 &&
+      arguments.Int("multiplier") > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("multiplier=", arguments.Int("multiplier"),
+                     " does not go with layout=NCHWc: a block holds channels "
+                     "with one output "
+                     "each; choose another layout, or multiplier=1"));
+  }
   return ConvolutionExpression(
       arguments, {.ci = c, .co = c * arguments.Int("multiplier"), .groups = c});
 }

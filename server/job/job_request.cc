@@ -194,7 +194,9 @@ absl::Status CheckMemory(const Workload& workload, const v1::TaskRequest& task,
   return absl::OkStatus();
 }
 
-absl::Status FillTask(const RequestContext& context, v1::TaskRequest* task) {
+// Returns the key of its workload, which may be written in several ways.
+absl::StatusOr<std::string> FillTask(const RequestContext& context,
+                                     v1::TaskRequest* task) {
   auto workload = ParseWorkload(task->workload());
   if (!workload.ok()) return Annotate(workload.status(), "workload");
   task->set_workload(workload->text);
@@ -202,7 +204,8 @@ absl::Status FillTask(const RequestContext& context, v1::TaskRequest* task) {
   RETURN_IF_ERROR(CheckBudget(*task));
   RETURN_IF_ERROR(FillWeight(task));
   RETURN_IF_ERROR(FillClasses(context, task));
-  return CheckMemory(*workload, *task, *context.fleet);
+  RETURN_IF_ERROR(CheckMemory(*workload, *task, *context.fleet));
+  return workload->key;
 }
 
 absl::Status FillStrategy(v1::SubmitJobRequest* request) {
@@ -277,11 +280,12 @@ absl::StatusOr<v1::SubmitJobRequest> NormaliseJobRequest(
     // A job of one task says the field alone.
     const std::string where =
         full.tasks_size() == 1 ? "" : absl::StrCat("tasks[", i, "]");
-    if (absl::Status status = FillTask(context, task); !status.ok()) {
-      return where.empty() ? status : Annotate(status, where);
+    const absl::StatusOr<std::string> key = FillTask(context, task);
+    if (!key.ok()) {
+      return where.empty() ? key.status() : Annotate(key.status(), where);
     }
     for (const std::string& name : task->device_classes()) {
-      if (!seen.insert({task->workload(), name, task->policy().threads(),
+      if (!seen.insert({*key, name, task->policy().threads(),
                         task->policy().cache()})
                .second) {
         return absl::InvalidArgumentError(absl::StrCat(

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "proto/policy_limits.h"
 #include "server/query/best_query.h"
 
 namespace regatta {
@@ -84,9 +85,10 @@ absl::Status ResolveWorkload(const BestRequestContext& context,
 absl::StatusOr<v1::Policy> NormalisePolicy(const v1::Policy& policy) {
   v1::Policy full = policy;
   if (full.threads() == 0) full.set_threads(1);
-  if (full.threads() < 0 || full.threads() > 4096) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "policy.threads is ", full.threads(), "; it must be from 1 to 4096"));
+  if (full.threads() < 0 || full.threads() > kMaxThreads) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("policy.threads is ", full.threads(),
+                     "; it must be from 1 to ", kMaxThreads));
   }
   if (full.cache() == v1::CACHE_STATE_UNSPECIFIED) {
     full.set_cache(v1::CACHE_STATE_WARM);

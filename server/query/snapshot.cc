@@ -35,7 +35,7 @@ absl::Status SystemError(const std::string& path, int error) {
 
 absl::StatusOr<std::unique_ptr<Snapshot>> Snapshot::Open(
     const std::string& path) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.valid()) return SystemError(path, errno);
   struct stat status;
   if (fstat(file.get(), &status) != 0) return SystemError(path, errno);
@@ -64,7 +64,7 @@ absl::StatusOr<std::unique_ptr<Snapshot>> Snapshot::FromBytes(
 }
 
 bool Snapshot::LooksLikeOne(const std::string& path) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   char magic[sizeof(layout::kMagic)];
   return file.valid() &&
          pread(file.get(), magic, sizeof(magic), 0) == sizeof(magic) &&

@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/status_macros.h"
 #include "storage/sqlite/sqlite_status.h"
 
@@ -106,7 +107,23 @@ absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Shared(
   }
 }
 
+absl::Status FileLock::LockLogFile(const std::string& log_path) {
+  CHECK(log_fd_ < 0) << log_path << ": locked twice";
+  log_fd_ = open(log_path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (log_fd_ < 0) return SystemStatus(errno, "open", log_path);
+  const int operation = exclusive_ ? LOCK_EX : LOCK_SH;
+  if (Flock(log_fd_, operation | LOCK_NB) == 0) return absl::OkStatus();
+  if (errno != EWOULDBLOCK) return SystemStatus(errno, "lock", log_path);
+  struct stat info = {};
+  fstat(log_fd_, &info);
+  return absl::FailedPreconditionError(absl::StrCat(
+      log_path, ": the tuning log is held by another process, which opened it ",
+      "by another name (the file has ", info.st_nlink, " names",
+      "); ask that one, or stop it first"));
+}
+
 FileLock::~FileLock() {
+  if (log_fd_ >= 0) close(log_fd_);
   if (fd_ < 0) return;
   // Nobody holds it any more: the note goes first.
   if (exclusive_ && ftruncate(fd_, 0) != 0) {

@@ -1,4 +1,8 @@
-// The lock that keeps a tuning log to one process: flock(2) on "PATH.lock".
+// The lock that keeps a tuning log to one process: flock(2) on "PATH.lock" and
+// on the log's own file, which may be reached by another name (a hard link).
+// flock(2) does not touch the POSIX locks that SQLite uses, but closing any
+// descriptor of the file drops those of the whole process: the lock must
+// outlive every connection to the log.
 //
 // The kernel frees it when the process ends, however it ends. The file holds
 // the writer's process id and note, for the message of whoever comes second; it
@@ -22,10 +26,15 @@ class FileLock {
 
   // For those that only look; they do not exclude one another. A file that
   // is made for it is removed at the end. Where none is and none can be made,
-  // for want of permission or on a read-only file system, nothing is locked:
-  // a process that may write there can then change what is looked at.
+  // for want of permission or on a read-only file system, only the log's own
+  // file is locked.
   static absl::StatusOr<std::unique_ptr<FileLock>> Shared(
       const std::string& log_path);
+
+  // Locks the log's own file, which is there by now, likewise.
+  // FailedPrecondition: a process holds it by another name. REQUIRES: called
+  // once, before the first connection to the log.
+  absl::Status LockLogFile(const std::string& log_path);
 
   ~FileLock();
   FileLock(const FileLock&) = delete;
@@ -41,7 +50,8 @@ class FileLock {
   FileLock(int fd, std::string path, bool exclusive, bool made)
       : fd_(fd), path_(std::move(path)), exclusive_(exclusive), made_(made) {}
 
-  int fd_;  // -1: nothing to lock
+  int fd_;           // of PATH.lock; -1: nothing to lock
+  int log_fd_ = -1;  // of the log; -1: not locked yet
   std::string path_;
   bool exclusive_;
   bool made_;

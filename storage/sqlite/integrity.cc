@@ -164,6 +164,12 @@ class Checker {
   void CheckColumns(const Statement& row, const std::string& where,
                     const v1::TrialResult& result) {
     const EncodedRecord expected = Encode(result);
+    if (expected.body != row.Bytes(3)) {
+      Found(where, "its bytes are not as they are written");
+    }
+    if (const std::string why = WhyTimesDisagree(result); !why.empty()) {
+      Found(where, why);
+    }
     const BestKey cell{.workload_key = row.Text(11),
                        .device_class = row.Text(12),
                        .threads = static_cast<int>(row.Int(13)),

@@ -8,11 +8,15 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string_view>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/unique_fd.h"
 #include "storage/sqlite/sqlite_status.h"
 
 namespace regatta::sqlite {
@@ -132,6 +136,25 @@ absl::StatusOr<std::string> ResolveLogPath(const std::string& path,
   RETURN_IF_ERROR(CheckFolder(
       std::filesystem::path(resolved).parent_path().string(), write));
   return resolved;
+}
+
+std::optional<std::string> DatabaseAt(const std::string& path) {
+  std::vector<std::string> candidates = {path};
+  for (const char* suffix : {"-wal", "-shm", "-journal", ".lock"}) {
+    if (absl::EndsWith(path, suffix)) {
+      candidates.push_back(path.substr(0, path.size() - strlen(suffix)));
+    }
+  }
+  for (const std::string& candidate : candidates) {
+    const UniqueFd file(
+        open(candidate.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    char bytes[kMagic.size()];
+    if (pread(file.get(), bytes, sizeof(bytes), 0) == sizeof(bytes) &&
+        std::string_view(bytes, sizeof(bytes)) == kMagic) {
+      return candidate;
+    }
+  }
+  return std::nullopt;
 }
 
 absl::StatusOr<LogFile> LookAtLogFile(const std::string& path) {

@@ -3,6 +3,7 @@
 #define REGATTA_STORAGE_SQLITE_LOG_FILE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -19,6 +20,11 @@ absl::StatusOr<std::string> ResolveLogPath(const std::string& path, bool write);
 
 // Whether statfs(2)'s type is a file system that several machines can mount.
 bool IsNetworkFileSystem(int64_t type);
+
+// The tuning log, or other SQLite database, that the file at `path` is or
+// belongs to (its write-ahead log, say): what must not be overwritten. nullopt:
+// none. Opens and closes the file: not for one that this process has open.
+std::optional<std::string> DatabaseAt(const std::string& path);
 
 struct LogFile {
   bool exists = false;   // and has bytes: an empty file counts as none

@@ -1,9 +1,11 @@
 // Everything between a path and a log that may be used, in order.
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -100,13 +102,34 @@ absl::StatusOr<std::unique_ptr<Connection>> OpenWriter(
 }
 
 absl::Status NoLog(const std::string& path) {
-  return absl::NotFoundError(absl::StrCat(path, ": no such tuning log"));
+  return absl::NotFoundError(absl::StrCat(
+      path, access(path.c_str(), F_OK) == 0
+                ? ": is empty, so no tuning log yet; a server makes it one"
+                : ": no such tuning log"));
+}
+
+// A write-ahead log is read through an index, PATH-shm, which SQLite must make
+// where it is missing.
+absl::Status CheckIndex(const std::string& path, const LogFile& file) {
+  const std::string index = absl::StrCat(path, "-shm");
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  if (!file.has_wal || access(index.c_str(), F_OK) == 0 ||
+      faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      path, ": a process that did not close it left records in ", path,
+      "-wal; to read them SQLite needs ", index,
+      ", which cannot be made in this folder: copy ", path, " and ", path,
+      "-wal to a folder that can be written, and open the copy"));
 }
 
 absl::StatusOr<std::unique_ptr<TuningLog>> OpenToLook(const std::string& path) {
   ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, FileLock::Shared(path));
   ASSIGN_OR_RETURN(const LogFile file, LookAtLogFile(path));
   if (!file.exists) return NoLog(path);
+  RETURN_IF_ERROR(lock->LockLogFile(path));
+  RETURN_IF_ERROR(CheckIndex(path, file));
   ASSIGN_OR_RETURN(const int64_t version, CheckVersion(path, file));
   if (version < static_cast<int64_t>(Migrations().size())) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -134,13 +157,13 @@ absl::StatusOr<std::unique_ptr<TuningLog>> OpenToWrite(
     lock->Discard();
   };
   ASSIGN_OR_RETURN(const LogFile file, LookAtLogFile(path));
-  if (file.exists) {
-    RETURN_IF_ERROR(CheckVersion(path, file).status());
-  } else {
+  if (!file.exists) {
     if (!options.create) return NoLog(path);
     RETURN_IF_ERROR(CreateLog(path));
     created = true;
   }
+  RETURN_IF_ERROR(lock->LockLogFile(path));
+  if (file.exists) RETURN_IF_ERROR(CheckVersion(path, file).status());
   ASSIGN_OR_RETURN(std::unique_ptr<Connection> writer, OpenWriter(path));
   ASSIGN_OR_RETURN(std::string log_id, ReadLogId(*writer));
   SqliteUpkeep::RemoveStaleScratch(path);

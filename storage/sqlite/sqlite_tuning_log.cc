@@ -41,7 +41,7 @@ SqliteTuningLog::SqliteTuningLog(std::string path, std::string log_id,
                                 : std::make_unique<GroupWriter>(
                                       std::move(writer), checkpoint_pages)),
       readers_(path_, reader_mode),
-      upkeep_(path_, reader_mode, &readers_),
+      upkeep_(path_, reader_mode, &readers_, &watch_),
       exchange_(log_id_, &readers_,
                 [this](const std::function<absl::Status(Connection&)>& write) {
                   return Write(write);

@@ -24,8 +24,17 @@ constexpr size_t kReadBytes = 1 << 20;
 constexpr std::string_view kScratch = ".backup-scratch.";
 constexpr size_t kRandomDigits = 16;
 
-// "LOG.backup-scratch.PID-RANDOM", RANDOM of 16 hexadecimal digits.
-std::string ScratchPath(const std::string& log) {
+// "LOG.backup-scratch.PID-RANDOM", RANDOM of 16 hexadecimal digits; beside the
+// log, or in the folder for temporary files where nothing may be made there.
+std::string ScratchPath(const std::string& log_path) {
+  const std::filesystem::path file(log_path);
+  std::string log = log_path;
+  if (faccessat(AT_FDCWD, file.parent_path().c_str(), W_OK | X_OK,
+                AT_EACCESS) != 0) {
+    std::error_code none;
+    const auto folder = std::filesystem::temp_directory_path(none);
+    if (!none) log = (folder / file.filename()).string();
+  }
   uint64_t random = 0;
   sqlite3_randomness(sizeof(random), &random);
   return absl::StrCat(log, std::string(kScratch), getpid(), "-",
@@ -50,6 +59,8 @@ bool IsScratchOf(const std::string& log_name, std::string_view name) {
 absl::StatusOr<LogCheck> SqliteUpkeep::Check(
     const std::function<void(const LogFinding&)>& visit,
     const UpkeepProgress& progress) const {
+  // What is read must be the log that is in use, not what took its place.
+  RETURN_IF_ERROR(watch_->Check());
   // Of its own: the check takes long, and leaves temporary tables.
   ASSIGN_OR_RETURN(const std::unique_ptr<Connection> db,
                    Connection::Open(path_, reader_mode_));

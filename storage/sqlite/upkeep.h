@@ -6,16 +6,20 @@
 
 #include "storage/log_upkeep.h"
 #include "storage/sqlite/connection.h"
+#include "storage/sqlite/file_watch.h"
 #include "storage/sqlite/reader_pool.h"
 
 namespace regatta::sqlite {
 
 class SqliteUpkeep : public LogUpkeep {
  public:
-  // `readers` is not owned and outlives it.
+  // `readers` and `watch` are not owned and outlive it.
   SqliteUpkeep(std::string path, Connection::Mode reader_mode,
-               ReaderPool* readers)
-      : path_(std::move(path)), reader_mode_(reader_mode), readers_(readers) {}
+               ReaderPool* readers, FileWatch* watch)
+      : path_(std::move(path)),
+        reader_mode_(reader_mode),
+        readers_(readers),
+        watch_(watch) {}
 
   absl::StatusOr<LogCheck> Check(
       const std::function<void(const LogFinding&)>& visit,
@@ -34,6 +38,7 @@ class SqliteUpkeep : public LogUpkeep {
   const std::string path_;
   const Connection::Mode reader_mode_;
   ReaderPool* const readers_;
+  FileWatch* const watch_;
 };
 
 }  // namespace regatta::sqlite

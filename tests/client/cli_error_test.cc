@@ -1,6 +1,7 @@
 // The real program without a server: exit codes, messages, empty standard
 // output.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -15,8 +16,10 @@ namespace regatta::cli {
 namespace {
 
 using ::regatta::testing::ProcessResult;
+using ::regatta::testing::ReadFile;
 using ::regatta::testing::RunProcess;
 using ::regatta::testing::TempDir;
+using ::regatta::testing::WriteFile;
 
 const char kRegatta[] = REGATTA_PROGRAM_DIR "/regatta";
 const char kGood[] = "matmul(m=4,n=4,k=4)";
@@ -79,6 +82,30 @@ TEST(CliErrors, EachHasItsCodeAndAMessageAndPrintsNothingElse) {
       {{"tune", "--file", "/dev/null", "--threads", "2"}, 2, "--threads"},
       {{"tune", kGood, "--file", "/dev/null"}, 2, "--file"},
       {{"tune", kGood, "--until-gain", "0"}, 2, "--until-gain"},
+      {{"tune", kGood, "--weight", "0x10"}, 2, "--weight"},
+      {{"tune", kGood, "--device-class", "a", "--device-class", "a"},
+       2,
+       "--device-class a is given twice"},
+      {{"tune", "matmul(\x1b[2J"}, 2, "\\x1b[2J"},
+      {{"tune", kGood, "--minutes", "0x1p3"}, 2, "--minutes"},
+      {{"tune", kGood, "--server", ""}, 2, "--server"},
+      {{"tune", "rms_norm(rows=8,cols=8,eps=0x10)"}, 2, "eps is '0x10'"},
+      {{"tune",
+        "depthwise_conv2d(n=1,h=9,w=9,c=16,kh=3,kw=3,multiplier=3,"
+        "layout=NCHWc,block=8)"},
+       2,
+       "multiplier=3 does not go with layout=NCHWc"},
+      {{"best", kGood, "--log", ""}, 2, "--log"},
+      {{"best", kGood, "--snapshot", ""}, 2, "--snapshot"},
+      {{"compile", kGood, "--log", "", "-o", "k.so"}, 2, "--log"},
+      {{"log", "check", "--log", ""}, 2, "--log"},
+      {{"log", "check", "--server", ""}, 2, "--server"},
+      {{"compile", "--file", "j.json", "-o", "k.so", "--threads", "2"},
+       2,
+       "--threads does not go with --file"},
+      {{"compile", "--file", "j.json", "-o", "k.so", "--cache", "warm"},
+       2,
+       "--cache does not go with --file"},
       {{"tune", kGood, "--until-gain", "nan"}, 2, "--until-gain"},
       {{"tune", kGood, "--weight", "-1"}, 2, "--weight"},
       {{"resume"}, 2, "id"},
@@ -175,8 +202,8 @@ TEST(CliErrors, WhatCannotBePrintedIsNoSuccess) {
 
 TEST(CliHelp, IsASuccessOnStandardOutput) {
   for (const std::string command :
-       {"", "up", "devices", "tune", "jobs", "cancel", "resume", "best", "records",
-        "compile", "run", "ops"}) {
+       {"", "up", "devices", "tune", "jobs", "cancel", "resume", "best",
+        "records", "compile", "run", "ops"}) {
     const ProcessResult result =
         command.empty() ? Regatta({"--help"}) : Regatta({command, "--help"});
     EXPECT_EQ(result.exit_code, 0) << command;
@@ -246,6 +273,122 @@ TEST_F(EmptyLog, AHeaderThatCannotBeWrittenLeavesNoLibraryEither) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_NE(result.err.find("none/k.h"), std::string::npos) << result.err;
   EXPECT_FALSE(std::filesystem::exists(Out("k.so")));
+}
+
+// Also one that nobody asked for: the log is a server's, perhaps.
+TEST_F(EmptyLog, NoCommandWritesOverATuningLog) {
+  const std::string other = Out("other.db");
+  ASSERT_TRUE(OpenTuningLog(other).ok());
+  const auto held = OpenTuningLog(other);
+  ASSERT_TRUE(held.ok());
+  const std::string before = ReadFile(other);
+  const std::string target = "cpu,triple=x86_64-linux-gnu,mcpu=x86-64-v3";
+  for (const std::string& file : {log_, other, other + "-wal"}) {
+    const std::vector<std::vector<std::string>> commands = {
+        {"log", "export", file, "--log", log_},
+        {"log", "export", file, "--format", "t4", "--log", log_},
+        {"log", "snapshot", "-o", file, "--log", log_},
+        {"compile", kGood, "--log", log_, "-o", Out("k.so"), "--header", file,
+         "--target", target}};
+    for (const std::vector<std::string>& arguments : commands) {
+      const ProcessResult result = Regatta(arguments);
+      EXPECT_EQ(result.exit_code, 1) << arguments[1] << " " << result.err;
+      EXPECT_TRUE(result.err.find("itself") != std::string::npos ||
+                  result.err.find("a tuning log") != std::string::npos)
+          << result.err;
+      EXPECT_EQ(result.out, "");
+    }
+  }
+  EXPECT_TRUE(ReadFile(other) == before);
+  EXPECT_TRUE(OpenTuningLog(log_).ok());
+  EXPECT_FALSE(std::filesystem::exists(Out("k.so")));
+}
+
+TEST_F(EmptyLog, ABackupIsNotPutOverALogThatIsOpen) {
+  const std::string other = Out("other.db");
+  const auto held = OpenTuningLog(other);
+  ASSERT_TRUE(held.ok());
+  for (const std::string& file : {log_, other, other + "-wal"}) {
+    const ProcessResult result =
+        Regatta({"log", "backup", "--force", file, "--log", log_});
+    EXPECT_EQ(result.exit_code, 1) << file << " " << result.err;
+  }
+}
+
+// A pipe that nobody writes into would be waited for.
+TEST_F(EmptyLog, APipeIsNoFileOfAnswers) {
+  ASSERT_EQ(mkfifo(Out("pipe").c_str(), 0600), 0);
+  for (const char* flag : {"--snapshot", "--log"}) {
+    const ProcessResult result =
+        Regatta({"best", kGood, flag, Out("pipe"), "--device-class", "c"});
+    EXPECT_EQ(result.exit_code, 1) << result.err;
+    EXPECT_NE(result.err.find("regular file"), std::string::npos) << result.err;
+  }
+}
+
+TEST_F(EmptyLog, ADocumentNestedWithoutEndIsRefusedWithItsPlace) {
+  WriteFile(Out("deep.json"), "{\n \"tasks\": " + std::string(300'000, '[') +
+                                  std::string(300'000, ']') + "}");
+  const std::vector<std::vector<std::string>> commands = {
+      {"tune", "--file", Out("deep.json")},
+      {"compile", "--file", Out("deep.json"), "-o", Out("k.so")}};
+  for (const std::vector<std::string>& arguments : commands) {
+    const ProcessResult result = Regatta(arguments);
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    EXPECT_NE(result.err.find("line 2, column 42: lists and objects"),
+              std::string::npos)
+        << result.err;
+  }
+}
+
+TEST_F(EmptyLog, AClassThatATaskNamesIsNoGuessAtThisMachines) {
+  WriteFile(Out("jobs.json"), R"json({"tasks": [
+      {"workload": "matmul(m=4,n=4,k=4)", "device_classes": ["nope"]}]})json");
+  const ProcessResult result = Regatta({"compile", "--file", Out("jobs.json"),
+                                        "--log", log_, "-o", Out("k.so")});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_NE(result.err.find("no device class 'nope'"), std::string::npos)
+      << result.err;
+  EXPECT_EQ(result.err.find("this machine"), std::string::npos) << result.err;
+}
+
+TEST_F(EmptyLog, ResultsOfAClassThatIsNotThereAreNoFile) {
+  const ProcessResult result =
+      Regatta({"log", "export", Out("r.json"), "--format", "t4",
+               "--device-class", "nope", "--log", log_});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("no device class 'nope'"), std::string::npos)
+      << result.err;
+  EXPECT_EQ(result.out, "");
+  EXPECT_FALSE(std::filesystem::exists(Out("r.json")));
+}
+
+TEST_F(EmptyLog, ARefusedImportSaysTheErrorAlone) {
+  WriteFile(Out("in.jsonl"), "{\"v\":1,\"log\":{\"log_id\":\"abc\"}}\n");
+  const ProcessResult result =
+      Regatta({"log", "import", Out("in.jsonl"), "--log", log_, "--name",
+               std::string(101, 'x')});
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_EQ(result.out, "");
+  EXPECT_NE(result.err.find("the name of an import"), std::string::npos);
+  EXPECT_EQ(result.err.find("note"), std::string::npos) << result.err;
+}
+
+TEST_F(EmptyLog, AnImportThatBringsNothingMakesNoLog) {
+  const std::string fresh = Out("fresh.db");
+  // No line, a line that is none, a head alone, and a verdict on a record that
+  // is nowhere.
+  for (const std::string lines :
+       {"", "garbage\n", "{\"v\":1,\"log\":{\"log_id\":\"abc\"}}\n",
+        "{\"v\":1,\"publication\":{\"trial_id\":\"abc:1/0/1\","
+        "\"workload_key\":\"k\",\"device_class\":\"c\",\"policy\":"
+        "{\"threads\":1,\"cache\":\"warm\"},\"time_ns\":5}}\n"}) {
+    WriteFile(Out("in.jsonl"), lines);
+    const ProcessResult result =
+        Regatta({"log", "import", Out("in.jsonl"), "--log", fresh});
+    EXPECT_FALSE(std::filesystem::exists(fresh)) << lines << result.err;
+    EXPECT_FALSE(std::filesystem::exists(fresh + ".lock")) << lines;
+  }
 }
 
 }  // namespace

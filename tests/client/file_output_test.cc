@@ -4,10 +4,14 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 
+#include "absl/strings/str_cat.h"
+#include "storage/tuning_log.h"
 #include "tests/support/process.h"
 
 namespace regatta::cli {
@@ -74,6 +78,47 @@ TEST(WriteFileAtomically, AFullDiskLeavesNothingBehind) {
   EXPECT_EXIT(ExitAfterWriting(path, 5000), ::testing::ExitedWithCode(7), "");
   EXPECT_EQ(ReadFile(path), "old");
   EXPECT_EQ(FilesIn(dir.path()), 1);
+}
+
+TEST(CheckOutput, RefusesATuningLogAndWhatIsRead) {
+  const TempDir dir;
+  const std::string log = dir.path() + "/t.db";
+  const std::string input = dir.path() + "/in";
+  ASSERT_TRUE(OpenTuningLog(log).ok());
+  WriteFile(input, "x");
+  std::filesystem::create_symlink(input, dir.path() + "/alias");
+  const auto refuses = [&](const std::string& name, const std::string& why) {
+    const absl::Status status =
+        CheckOutput(dir.path() + "/" + name, {"", input});
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << name << " " << status;
+    EXPECT_NE(status.message().find(why), absl::string_view::npos) << status;
+  };
+  refuses("t.db", "is a tuning log");
+  refuses("t.db-wal", "belongs to " + log + ", a tuning log");
+  refuses("in", "itself");
+  refuses("alias", "itself");
+  EXPECT_TRUE(CheckOutput(dir.path() + "/new", {"", input}).ok());
+  EXPECT_TRUE(CheckOutput(input, {"", log}).ok());
+}
+
+TEST(StagedFile, WhatKilledProcessesLeftGoesWithTheNextOne) {
+  const TempDir dir;
+  const std::string path = dir.path() + "/a";
+  // A process that has been: its id is free again.
+  const pid_t dead = fork();
+  if (dead == 0) _exit(0);
+  ASSERT_EQ(waitpid(dead, nullptr, 0), dead);
+  const std::string stale = absl::StrCat(path, ".", dead, ".new");
+  const std::string others[] = {absl::StrCat(path, ".", getppid(), ".new"),
+                                path + ".x.new", path + ".new",
+                                absl::StrCat(path, "b.", dead, ".new")};
+  WriteFile(stale, "half");
+  for (const std::string& other : others) WriteFile(other, "whole");
+  ASSERT_TRUE(WriteFileAtomically(path, "bytes", false).ok());
+  EXPECT_FALSE(std::filesystem::exists(stale));
+  for (const std::string& other : others) {
+    EXPECT_TRUE(std::filesystem::exists(other)) << other;
+  }
 }
 
 TEST(StagedFile, AppearsOnlyWhenCommitted) {

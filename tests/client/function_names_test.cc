@@ -26,14 +26,13 @@ std::vector<std::string> NamesOf(const std::string& tasks) {
 }
 
 TEST(FunctionNames, AreGivenOrMadeOfTheWorkloadAndPolicy) {
-  EXPECT_THAT(
-      NamesOf(R"json({"workload": "matmul(m=8,n=8,k=16)"},
+  EXPECT_THAT(NamesOf(R"json({"workload": "matmul(m=8,n=8,k=16)"},
                      {"workload": "matmul(m=8,n=8,k=16)", "threads": 2},
                      {"workload": "matmul(m=8,n=8,k=16)", "cache": "cold"},
                      {"workload": "matmul(m=8,n=8,k=8)",
                       "symbol": "mine"})json"),
-      ElementsAre("matmul_m8_n8_k16", "matmul_m8_n8_k16_t2",
-                  "matmul_m8_n8_k16_cold", "mine"));
+              ElementsAre("matmul_m8_n8_k16", "matmul_m8_n8_k16_t2",
+                          "matmul_m8_n8_k16_cold", "mine"));
   const auto names =
       NamesOf(R"json({"workload": "B[i] = max(A[i], 0) where i=8"})json");
   EXPECT_THAT(names[0], ::testing::StartsWith("elementwise_"));
@@ -51,7 +50,8 @@ TEST(FunctionNames, RefuseClashesByNameAndPlace) {
                          {"workload": "softmax(rows=4,cols=4)",
                           "symbol": "a_ws"})json")[0];
   EXPECT_THAT(error, HasSubstr("both export a_ws"));
-  for (const char* bad : {"int", "malloc", "2fast", "a-b", "a.b", "a/b"}) {
+  for (const char* bad :
+       {"int", "main", "_init", "_k", "malloc", "2fast", "a-b", "a.b", "a/b"}) {
     error = NamesOf(absl::StrCat(
         R"json({"workload": "softmax(rows=4,cols=4)", "symbol": ")json", bad,
         R"json("})json"))[0];

@@ -105,7 +105,7 @@ TEST(JobsFile, WhatIsWrongIsSaidWithItsPlace) {
       {Task(R"("weight": 0)"), "tasks[1].weight: 0 is no number from 0.001"},
       {Task(R"("weight": -1)"), "tasks[1].weight: -1 is no number"},
       {Task(R"("weight": NaN)"), "this is no JSON"},
-      {Task(R"("weight": 1e999)"), "this is no JSON"},
+      {Task(R"("weight": 1e999)"), "this number is too large"},
       {Task(R"("weight": "2")"), "tasks[1].weight: \"2\" is no number"},
       {Task(R"("device_classes": [])"), "tasks[1].device_classes: is no list"},
       {Task(R"("device_classes": "a")"), "tasks[1].device_classes: is no list"},
@@ -132,6 +132,12 @@ TEST(JobsFile, WhatIsWrongIsSaidWithItsPlace) {
       {R"json({"tasks": [{"workload": "softmax(rows=8,cols=64)"},
                          {"workload": "softmax( cols=64, rows=8 )"}]})json",
        "tasks[1]: repeats tasks[0]"},
+      // The same mathematics, in other words and names.
+      {R"json({"tasks": [
+          {"workload": "matmul(m=8,n=8,k=8)", "device_classes": ["a", "b"]},
+          {"workload": "R[y,x] = sum(z) P[y,z] * Q[z,x] where y=8, x=8, z=8",
+           "device_classes": ["b", "a"]}]})json",
+       "tasks[1]: repeats tasks[0]"},
       {Job(R"("priority": 101)"), "priority: 101 is no whole number from -100"},
       {Job(R"("priority": "high")"), "priority: \"high\" is no whole number"},
       {Job(R"("seed": -1)"), "seed: -1 is no whole number from 0"},
@@ -149,7 +155,13 @@ TEST(JobsFile, WhatIsWrongIsSaidWithItsPlace) {
                          {"workload": "softmax(rows=9,cols=64)"}]})json",
        "budget.trials: 1 for 2 tasks together"},
       {std::string((16 << 20) + 1, ' '), "has more than 16 MiB"},
-      {std::string(100'000, '['), "this is no JSON"},
+      {"\n {\"a\": \"[[[[\", \"tasks\": " + std::string(100'000, '['),
+       "line 2, column 56: lists and objects are nested more than 32 deep"},
+      {"{\"a\": " + std::string(31, '[') + std::string(31, ']') + "}",
+       "a: there is no such field"},
+      {R"json({"name": "1e999", "seed": -1e3,
+ "weight": 1e999})json",
+       "line 2, column 12: this number is too large"},
   };
   for (const Bad& bad : kBad) {
     const auto request = ParseJobsFile("jobs.json", bad.text);

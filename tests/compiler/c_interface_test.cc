@@ -52,10 +52,31 @@ TEST(FunctionNameTest, ComesFromTheFileName) {
 }
 
 TEST(FunctionNameTest, NamesThatCCannotHaveAreRefused) {
-  for (const std::string path :
-       {"", "/", ".h", "---.h", "out/", "3k.h", "int.h", "class.h", "main.h",
-        "expf.h", "malloc.h", "printf.h", "read.h", "strlen.h", "fopen.h",
-        "gamma.h", "pthread_create.h", "__x.h", "_X.h"}) {
+  for (const std::string path : {"",
+                                 "/",
+                                 ".h",
+                                 "---.h",
+                                 "out/",
+                                 "3k.h",
+                                 "int.h",
+                                 "class.h",
+                                 "main.h",
+                                 "expf.h",
+                                 "malloc.h",
+                                 "printf.h",
+                                 "read.h",
+                                 "strlen.h",
+                                 "fopen.h",
+                                 "gamma.h",
+                                 "pthread_create.h",
+                                 "__x.h",
+                                 "_X.h",
+                                 "_init.h",
+                                 "_fini.h",
+                                 "_start.h",
+                                 "_x.h",
+                                 "REGATTA_KERNEL_K_H.h",
+                                 "REGATTA_KERNEL_.h"}) {
     const auto result = FunctionName(path);
     ASSERT_FALSE(result.ok()) << path;
     EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);

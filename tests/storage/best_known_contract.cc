@@ -273,9 +273,8 @@ TEST_P(TuningLogContract, VisitsEveryBestRowInOrderOfItsKey) {
   }
   EXPECT_EQ(seen, expected);
   int visits = 0;
-  ASSERT_OK(log_->ForEachBest([&](const WorkloadInfo&, const BestKnown&) {
-    return ++visits < 2;
-  }));
+  ASSERT_OK(log_->ForEachBest(
+      [&](const WorkloadInfo&, const BestKnown&) { return ++visits < 2; }));
   EXPECT_EQ(visits, 2);
 
   const auto facts = log_->FactsOfClasses();

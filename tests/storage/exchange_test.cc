@@ -1,4 +1,5 @@
 // What another log says goes in and comes out again, apart from our own.
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -57,8 +58,13 @@ std::vector<v1::ImportVerdict> ImportInto(
     const std::string& name = "lab-b") {
   std::vector<const v1::LogEntry*> pointers;
   for (const auto& entry : entries) pointers.push_back(&entry);
-  auto verdicts =
-      log.exchange().Import(pointers, {.name = name, .describe = Describe});
+  const auto check = [](const v1::TrialSpec& spec) {
+    return spec.target() == "abacus"
+               ? absl::InvalidArgumentError("no such target")
+               : absl::OkStatus();
+  };
+  auto verdicts = log.exchange().Import(
+      pointers, {.name = name, .describe = Describe, .check_spec = check});
   EXPECT_OK(verdicts);
   return verdicts.ok() ? *verdicts : std::vector<v1::ImportVerdict>();
 }
@@ -266,6 +272,22 @@ TEST_F(Exchange, WhatMakesNoSenseIsRefusedAndTheRestIsTaken) {
       {bent([](auto& r) { r.set_outcome(v1::OUTCOME_UNSPECIFIED); }),
        "no known outcome"},
       {bent([](auto& r) { r.set_time_ns(-1); }), "negative time"},
+      {bent([](auto& r) { r.set_time_ns(500); }),
+       "time_ns is 500, the median of its blocks 1000"},
+      {bent([](auto& r) { r.set_device_class("zen4-\x1b[2J"); }),
+       "device_class holds control characters"},
+      {bent([](auto& r) {
+         r.mutable_spec()->mutable_schedule()->set_text("tile{\n}");
+       }),
+       "schedule holds control characters"},
+      {bent([](auto& r) { r.set_max_error(std::nan("")); }),
+       "max_error is nan, not a finite number"},
+      {bent([](auto& r) {
+         r.mutable_environment()->add_sensors()->set_after(HUGE_VAL);
+       }),
+       "a sensor's reading is inf"},
+      {bent([](auto& r) { r.mutable_spec()->set_target("abacus"); }),
+       "no such target"},
       {bent([](auto& r) { r.mutable_spec()->clear_policy(); }), "0 threads"},
       {v1::LogEntry(), "the entry is empty"},
   };
@@ -295,11 +317,20 @@ TEST_F(Exchange, WhatMakesNoSenseIsRefusedAndTheRestIsTaken) {
   publication.set_speedup(-1);
   EXPECT_THAT(ImportInto(*log, {verdict})[0].reason(), HasSubstr("speedup"));
   publication.set_speedup(1.5);
+  publication.set_speedup_low(1.6);
+  publication.set_speedup_high(1.7);
+  EXPECT_THAT(ImportInto(*log, {verdict})[0].reason(),
+              HasSubstr("speedup is 1.5, outside 1.6 to 1.7"));
+  publication.set_speedup_high(HUGE_VAL);
+  EXPECT_THAT(ImportInto(*log, {verdict})[0].reason(),
+              HasSubstr("speedup_high is inf"));
+  publication.clear_speedup_low();
+  publication.clear_speedup_high();
   EXPECT_EQ(ImportInto(*log, {verdict})[0].status(), kAdded);
   EXPECT_EQ(ImportInto(*log, {verdict})[0].status(), kKnown);
   std::vector<const v1::LogEntry*> none;
-  EXPECT_STATUS(log->exchange().Import(none, {"", Describe}), kInvalidArgument,
-                "name of an import");
+  EXPECT_STATUS(log->exchange().Import(none, {"", Describe, {}}),
+                kInvalidArgument, "name of an import");
 }
 
 TEST_F(Exchange, TwoLogsThatGoOnFromACopyDoNotTakeOneAnothersTrials) {

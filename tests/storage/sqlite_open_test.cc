@@ -104,6 +104,94 @@ TEST_F(SqliteOpen, ASecondOpenerLearnsWhoHoldsTheLog) {
                 "127.0.0.1:4567");
 }
 
+TEST_F(SqliteOpen, AHardLinkDoesNotGetAroundTheLock) {
+  MakeLog(1);
+  const std::string link = dir_.path() + "/hard.log";
+  std::filesystem::create_hard_link(path_, link);
+  auto first = Open({.holder = "a server"});
+  for (const bool read_only : {false, true}) {
+    EXPECT_STATUS(OpenTuningLog(link, {.read_only = read_only}),
+                  kFailedPrecondition, "another name (the file has 2 names)");
+    EXPECT_FALSE(std::filesystem::exists(link + ".lock"));
+  }
+  // The one that holds it goes on.
+  ASSERT_OK(first->Append({OkResult("2/0/0", workload_, "s", 900)}, 1));
+  first.reset();
+  // Readers do not exclude one another by either name, but a writer.
+  first = Open({.read_only = true});
+  EXPECT_EQ(*(*OpenTuningLog(link, {.read_only = true}))->CountRecords(), 2);
+  EXPECT_STATUS(OpenTuningLog(link), kFailedPrecondition, "another name");
+  first.reset();
+  EXPECT_OK(OpenTuningLog(link));
+}
+
+TEST(DatabaseAt, KnowsALogAndWhatBelongsToOne) {
+  const TempDir dir;
+  const std::string path = dir.path() + "/t.db";
+  ASSERT_OK(OpenTuningLog(path));
+  EXPECT_EQ(sqlite::DatabaseAt(path), path);
+  for (const char* suffix : {"-wal", "-shm", "-journal", ".lock"}) {
+    EXPECT_EQ(sqlite::DatabaseAt(path + suffix), path);
+  }
+  WriteFile(dir.path() + "/text", "SQLite format 4");
+  for (const char* name : {"", "/none", "/none-wal", "/text", "/text.lock"}) {
+    EXPECT_EQ(sqlite::DatabaseAt(dir.path() + name), std::nullopt) << name;
+  }
+}
+
+TEST_F(SqliteOpen, AWriteAheadLogThatNeedsAnIndexIsNamedWhereNoneCanBeMade) {
+  const std::string folder = dir_.path() + "/closed";
+  std::filesystem::create_directory(folder);
+  {
+    auto log = Open();
+    ASSERT_OK(log->PutWorkload(workload_));
+    for (const char* suffix : {"", "-wal"}) {
+      std::filesystem::copy_file(path_ + suffix, folder + "/log" + suffix);
+    }
+  }
+  ASSERT_GT(std::filesystem::file_size(folder + "/log-wal"), 0u);
+  // Permissions do not bind root: be somebody else meanwhile.
+  const bool root = geteuid() == 0;
+  chmod(dir_.path().c_str(), 0755);
+  chmod(folder.c_str(), 0555);
+  if (root) {
+    ASSERT_EQ(seteuid(65534), 0);
+  }
+  EXPECT_STATUS(OpenTuningLog(folder + "/log", {.read_only = true}),
+                kFailedPrecondition, "copy ");
+  if (root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
+  chmod(folder.c_str(), 0755);
+  EXPECT_OK(OpenTuningLog(folder + "/log", {.read_only = true}));
+}
+
+TEST_F(SqliteOpen, ALogInAFolderThatCannotBeWrittenIsCopiedAllTheSame) {
+  MakeLog(3);
+  // Permissions do not bind root: be somebody else meanwhile.
+  const bool root = geteuid() == 0;
+  chmod(dir_.path().c_str(), 0555);
+  if (root) {
+    ASSERT_EQ(seteuid(65534), 0);
+  }
+  {
+    const auto log = OpenTuningLog(path_, {.read_only = true});
+    ASSERT_OK(log);
+    size_t bytes = 0;
+    EXPECT_OK((*log)->upkeep().StreamBackup(
+        [&](std::string_view data) {
+          bytes += data.size();
+          return absl::OkStatus();
+        },
+        nullptr));
+    EXPECT_EQ(bytes, std::filesystem::file_size(path_));
+  }
+  if (root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
+  chmod(dir_.path().c_str(), 0755);
+}
+
 TEST_F(SqliteOpen, ReadersShareAndKeepWritersOut) {
   { Open({.holder = "an earlier server"}); }
   const auto one = Open({.read_only = true});
@@ -201,7 +289,8 @@ TEST_F(SqliteOpen, ReadOnlyNeitherCreatesNorWrites) {
 TEST_F(SqliteOpen, AnEmptyFileBecomesALogAndKeepsItsMode) {
   WriteFile(path_, "");
   chmod(path_.c_str(), 0600);
-  EXPECT_STATUS(OpenTuningLog(path_, {.read_only = true}), kNotFound, path_);
+  EXPECT_STATUS(OpenTuningLog(path_, {.read_only = true}), kNotFound,
+                path_ + ": is empty");
   Open();
   struct stat info = {};
   ASSERT_EQ(stat(path_.c_str(), &info), 0);

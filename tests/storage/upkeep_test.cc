@@ -148,6 +148,21 @@ TEST_F(Upkeep, FindsARecordThatCannotBeRead) {
                  "record 5 (trial 1/0/4): the record of trial 1/0/4 cannot be "
                  "read");
 }
+// Field 4, abandoned, at its default, which is left out.
+TEST_F(Upkeep, FindsARecordWhoseBytesAreNotAsTheyAreWritten) {
+  EXPECT_FINDING("UPDATE record SET body = body || x'2000' WHERE id = 5",
+                 "record 5 (trial 1/0/4): its bytes are not as they are "
+                 "written");
+}
+TEST_F(Upkeep, FindsATimeThatIsNotThatOfItsBlocks) {
+  auto result = Trial(30);
+  result.mutable_blocks(0)->set_elapsed_ns(7);
+  result.mutable_blocks(1)->set_elapsed_ns(8);
+  ASSERT_OK(log_->Append({result}, 1));
+  EXPECT_THAT(Findings(*log_),
+              Contains(HasSubstr("(trial 1/0/30): time_ns is 1030, the median "
+                                 "of its blocks 0.8")));
+}
 TEST_F(Upkeep, FindsARecordUnderAnotherKey) {
   EXPECT_FINDING("UPDATE cell SET device_class = 'zen9-1c'",
                  "it stands under another key than its own");
@@ -258,6 +273,8 @@ TEST_F(Upkeep, NothingIsAcknowledgedIntoAFileThatIsGone) {
   WriteFile(path_, "another");
   EXPECT_STATUS(log_->Append({Trial(20)}, 1), kFailedPrecondition,
                 "another file was put in the place");
+  EXPECT_STATUS(log_->upkeep().Check([](const LogFinding&) {}, nullptr),
+                kFailedPrecondition, "another file was put in the place");
   // The very file comes back, and with it everything.
   fs::rename(path_ + ".away", path_);
   ASSERT_OK(log_->Append({Trial(20)}, 1));

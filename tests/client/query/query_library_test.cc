@@ -1,7 +1,9 @@
 // libregatta_query as programs in C and C++ see it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -150,6 +152,12 @@ TEST_F(QueryLibrary, SaysWhatIsWrongWithAFile) {
   result = RunC("text");
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.out, HasSubstr("text"));
+  // Nobody writes into it: opening it would wait.
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  result = RunProcess({QUERY_PROGRAM_C, Path("pipe"), Path("questions")}, {},
+                      absl::Seconds(20));
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, HasSubstr("not a regular file"));
 }
 
 TEST_F(QueryLibrary, RefusesALogThatAServerHoldsAndSaysWhere) {
@@ -161,6 +169,8 @@ TEST_F(QueryLibrary, RefusesALogThatAServerHoldsAndSaysWhere) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.out, HasSubstr("cannot open: 3"));
   EXPECT_THAT(result.out, HasSubstr("127.0.0.1:7470"));
+  std::filesystem::create_hard_link(Path("log.db"), Path("hard.db"));
+  EXPECT_THAT(RunC("hard.db").out, HasSubstr("cannot open: 3"));
 }
 
 TEST_F(QueryLibrary, ServesCxxPrograms) {

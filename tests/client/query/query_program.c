@@ -84,6 +84,11 @@ int main(int argc, char **argv) {
     printf("cannot open: %d %s\n", (int)error.code, error.message);
     return 1;
   }
+  /* No array is as long. */
+  if (regatta_query_ask(query, questions, (size_t)-1, &error) != NULL ||
+      error.code != REGATTA_QUERY_INVALID) {
+    return 3;
+  }
   answers = regatta_query_ask(query, questions, count, &error);
   regatta_query_close(query);
   if (answers == NULL || error.code != REGATTA_QUERY_OK) {
