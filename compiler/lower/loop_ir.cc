@@ -78,6 +78,14 @@ ValuePtr Cast(ValuePtr a, DType dtype) {
   return node;
 }
 
+ValuePtr Products(ValuePtr a, ValuePtr b, ProductBlock block) {
+  auto node = NewValue(Value::Kind::kProducts,
+                       IsFloat(a->dtype) ? DType::kF32 : DType::kI32);
+  node->block = block;
+  node->operands = {std::move(a), std::move(b)};
+  return node;
+}
+
 StmtPtr For(int var, int64_t extent, LoopKind kind, StmtPtr body,
             int64_t unroll) {
   auto stmt = std::make_shared<Stmt>();
@@ -351,6 +359,11 @@ std::string ToString(const Program& program, const Value& value) {
       return absl::StrCat("select(", absl::StrJoin(operands, ", "), ")");
     case Value::Kind::kCast:
       return absl::StrCat(TypeName(value.dtype), "(", operands.at(0), ")");
+    case Value::Kind::kProducts:
+      return absl::StrCat("products ", value.block.rows, "x", value.block.cols,
+                          "x", value.block.depth, "(",
+                          value.block.unsigned_a ? "unsigned " : "",
+                          absl::StrJoin(operands, ", "), ")");
   }
   return "?";
 }

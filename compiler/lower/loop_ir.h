@@ -62,6 +62,15 @@ struct Guard {
 struct Value;
 using ValuePtr = std::shared_ptr<const Value>;
 
+// What one instruction of some processors adds to a block of accumulators:
+//   c[cols*i + j] += sum over e < depth of a[depth*i + e] * b[depth*j + e]
+// for i < rows, j < cols. An sdot of four lanes is 1x4x4, an smmla 2x2x8.
+struct ProductBlock {
+  int rows = 1, cols = 1, depth = 1;
+  bool unsigned_a = false;  // bytes of a count from 0 to 255
+  friend bool operator==(const ProductBlock&, const ProductBlock&) = default;
+};
+
 struct Value {
   enum class Kind {
     kConst,   // `constant`
@@ -72,6 +81,13 @@ struct Value {
     kBinary,  // operands[0] `binary` operands[1]
     kSelect,  // operands[0] ? operands[1] : operands[2]
     kCast,    // operands[0] converted to `dtype`
+    // A `block` of sums of products of what follows two plain loads, a and b,
+    // in i32 (i8 operands) or f32 (bf16 operands, rounded in any order). Only
+    // as the whole value of a store that accumulates a sum, outside vector
+    // loops; the store is then one to rows*cols elements from its offset on.
+    // For targets whose code generator says that they have the block
+    // (Target::products).
+    kProducts,
   };
   Kind kind;
   DType dtype = DType::kF32;
@@ -81,6 +97,7 @@ struct Value {
   std::vector<Guard> guards;
   UnaryOp unary = UnaryOp::kNeg;
   BinaryOp binary = BinaryOp::kAdd;
+  ProductBlock block;
   std::vector<ValuePtr> operands;
 };
 
@@ -153,6 +170,7 @@ ValuePtr Unary(UnaryOp op, ValuePtr a);
 ValuePtr Binary(BinaryOp op, ValuePtr a, ValuePtr b);
 ValuePtr Select(ValuePtr condition, ValuePtr a, ValuePtr b);
 ValuePtr Cast(ValuePtr a, DType dtype);
+ValuePtr Products(ValuePtr a, ValuePtr b, ProductBlock block);
 StmtPtr For(int var, int64_t extent, LoopKind kind, StmtPtr body,
             int64_t unroll = 1);
 StmtPtr Store(int buffer, Affine offset, ValuePtr value,

@@ -235,6 +235,9 @@ class Verifier {
                                 std::string(DTypeName(buffer.dtype))));
     }
     RETURN_IF_ERROR(CheckElement(stmt.buffer, stmt.offset, {}));
+    if (stmt.value->kind == Value::Kind::kProducts) {
+      RETURN_IF_ERROR(CheckProducts(stmt));
+    }
     RETURN_IF_ERROR(CheckRace(stmt, buffer));
     if (stmt.accumulate != Reduction::kNone && !written_[stmt.buffer]) {
       return Error(absl::StrCat("accumulates into ", buffer.name,
@@ -245,6 +248,46 @@ class Verifier {
       return Error("a streaming store accumulates or stays in registers");
     }
     written_[stmt.buffer] = true;
+    return absl::OkStatus();
+  }
+
+  // A block of products: where it may stand, its types, and the elements that
+  // follow the first ones of its three operands.
+  absl::Status CheckProducts(const Stmt& stmt) {
+    const Value& value = *stmt.value;
+    const ProductBlock& block = value.block;
+    if (stmt.accumulate != Reduction::kSum) {
+      return Error("products are added, not stored");
+    }
+    if (!loops_.empty() && loops_.back().kind == LoopKind::kVector) {
+      return Error("products in a vector loop");
+    }
+    if (block.rows < 1 || block.cols < 1 || block.depth < 1) {
+      return Error("an empty block of products");
+    }
+    for (const ValuePtr& operand : value.operands) {
+      if (operand->kind != Value::Kind::kLoad || !operand->guards.empty()) {
+        return Error("products of something other than plain loads");
+      }
+    }
+    const DType a = value.operands[0]->dtype, b = value.operands[1]->dtype;
+    const bool integers =
+        a == DType::kI8 && b == DType::kI8 && value.dtype == DType::kI32;
+    const bool floats = a == DType::kBF16 && b == DType::kBF16 &&
+                        value.dtype == DType::kF32 && !block.unsigned_a;
+    if (!integers && !floats) return Error("types of products");
+    const auto last = [&](const Affine& first, int64_t count) {
+      return first + (count - 1);
+    };
+    RETURN_IF_ERROR(CheckElement(
+        stmt.buffer, last(stmt.offset, block.rows * block.cols), {}));
+    const int64_t counts[] = {block.rows * block.depth,
+                              block.cols * block.depth};
+    for (int i : {0, 1}) {
+      const Value& load = *value.operands[i];
+      RETURN_IF_ERROR(
+          CheckElement(load.buffer, last(load.offset, counts[i]), {}));
+    }
     return absl::OkStatus();
   }
 
@@ -345,6 +388,11 @@ class Verifier {
       case Value::Kind::kBinary:
       case Value::Kind::kSelect:
         return CheckTypes(value);
+      case Value::Kind::kProducts:
+        if (&value != stmt_->value.get() || value.operands.size() != 2) {
+          return Error("products inside another value");
+        }
+        return absl::OkStatus();
     }
     return absl::OkStatus();
   }

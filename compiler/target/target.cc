@@ -79,6 +79,21 @@ absl::StatusOr<std::vector<std::string>> ParseFeatures(
   return std::vector<std::string>(features.begin(), features.end());
 }
 
+// "i8x4+i8x2x2x8", sorted.
+absl::StatusOr<std::vector<std::string>> ParseProducts(
+    const std::string& value) {
+  std::set<std::string> forms;
+  const std::vector<std::string> given = absl::StrSplit(value, '+');
+  for (const std::string& form : given) {
+    if (!ParseProductForm(form)) {
+      return Bad("products", value,
+                 "forms such as i8x4 or i8x2x2x8, joined by '+'");
+    }
+    forms.insert(form);
+  }
+  return std::vector<std::string>(forms.begin(), forms.end());
+}
+
 absl::Status SetField(const std::string& field, const std::string& value,
                       Target& target) {
   if (field == "triple" || field == "mcpu") {
@@ -109,8 +124,12 @@ absl::Status SetField(const std::string& field, const std::string& value,
   for (const CountField& count : kCountFields) {
     absl::StrAppend(&known, ", ", count.name);
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("target: unknown field '", field, "'; known are ", known));
+  if (field == "products") {
+    ASSIGN_OR_RETURN(target.products, ParseProducts(value));
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "target: unknown field '", field, "'; known are ", known, ", products"));
 }
 
 }  // namespace
@@ -127,6 +146,9 @@ std::string Target::ToString() const {
         count.narrow != nullptr ? this->*count.narrow : this->*count.wide;
     if (number != 0) absl::StrAppend(&text, ",", count.name, "=", number);
   }
+  if (!products.empty()) {
+    absl::StrAppend(&text, ",products=", absl::StrJoin(products, "+"));
+  }
   return text;
 }
 
@@ -140,6 +162,32 @@ bool Target::Has(std::string_view name) const {
 int Target::Lanes(int64_t bytes) const {
   if (bytes <= 0) return 1;
   return static_cast<int>(std::max<int64_t>(1, vector_bits / (8 * bytes)));
+}
+
+std::optional<ProductForm> ParseProductForm(std::string_view text) {
+  constexpr int kMax = 1024;
+  const std::vector<std::string> parts = absl::StrSplit(std::string(text), 'x');
+  if (parts.size() != 2 && parts.size() != 4) return std::nullopt;
+  ProductForm form;
+  form.unsigned_a = parts[0][0] == 'u';
+  const std::optional<DType> type =
+      ParseTensorDType(parts[0].substr(form.unsigned_a ? 1 : 0));
+  if (!type) return std::nullopt;
+  form.type = *type;
+  std::vector<int> numbers;
+  for (size_t i = 1; i < parts.size(); ++i) {
+    int number = 0;
+    if (!absl::SimpleAtoi(parts[i], &number) || number < 1 || number > kMax) {
+      return std::nullopt;
+    }
+    numbers.push_back(number);
+  }
+  form.depth = numbers.back();
+  if (numbers.size() == 3) {
+    form.rows = numbers[0];
+    form.cols = numbers[1];
+  }
+  return form;
 }
 
 absl::StatusOr<Target> ParseTarget(std::string_view text) {
@@ -165,6 +213,10 @@ absl::StatusOr<Target> ParseTarget(std::string_view text) {
     RETURN_IF_ERROR(SetField(field.first, field.second, target));
   }
   return target;
+}
+
+bool MultipliesByLane(const Target& target) {
+  return target.triple.rfind("aarch64", 0) == 0;
 }
 
 std::string CpuDeviceClass(const Target& target, int cores) {

@@ -16,11 +16,13 @@
 #define REGATTA_COMPILER_TARGET_TARGET_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "compiler/module/dtype.h"
 
 namespace regatta {
 
@@ -36,6 +38,9 @@ struct Target {
   int64_t local_bytes = 0;  // memory that a group shares
   int subgroup = 0;         // work-items that run in lock-step
   int max_registers = 0;    // 32-bit registers of one work-item
+  // Blocks of sums of products that one instruction adds to accumulators, as
+  // ParseProductForm reads them, sorted: {"i8x2x2x8", "i8x4"}.
+  std::vector<std::string> products;
 
   std::string ToString() const;
   // Whether `features` says "+name".
@@ -45,8 +50,28 @@ struct Target {
   friend bool operator==(const Target&, const Target&) = default;
 };
 
+// TYPExDEPTH: in every lane of a vector, a sum of DEPTH products of neighbours
+// ("i8x4": sdot). TYPExROWSxCOLSxDEPTH: ROWS times COLS such sums, of every row
+// of one operand with every row of the other ("i8x2x2x8": smmla). With "u"
+// before the type, the elements of the first operand are unsigned ("ui8x4":
+// vpdpbusd).
+struct ProductForm {
+  DType type = DType::kI8;
+  bool unsigned_a = false;
+  int rows = 1;
+  int cols = 0;  // 0: the lanes of any vector
+  int depth = 1;
+  friend bool operator==(const ProductForm&, const ProductForm&) = default;
+};
+// Absent for other text.
+std::optional<ProductForm> ParseProductForm(std::string_view text);
+
 // InvalidArgument names the field that is wrong.
 absl::StatusOr<Target> ParseTarget(std::string_view text);
+
+// Whether a vector can be multiplied by one lane of another, so that what all
+// lanes share is best loaded in vectors too.
+bool MultipliesByLane(const Target& target);
 
 // Probed facts about a machine, used for defaults and search order only. A
 // field that was not probed keeps the conservative value given here.

@@ -1,6 +1,8 @@
 # Loops and the code generators: hand-written loops run against plain C++,
 # modules inspected, schedules run against the interpreter.
 regatta_test(compiler_codegen_test
+  arm_program.cc
+  codegen_arm_test.cc
   codegen_c_program_test.cc
   codegen_loops_test.cc
   codegen_math_test.cc

@@ -75,6 +75,25 @@ TEST(SpaceOracleTest, ConvolutionSchedulesAgreeWithTheInterpreter) {
   ExpectEnough(checked);
 }
 
+TEST(SpaceOracleTest, SchedulesOfProductsAgreeWithTheInterpreter) {
+  int checked = 0;
+  for (const char* workload :
+       {"matmul(m=17,n=35,k=29,dtype=i8)", "matmul(m=1,n=21,k=9,dtype=i8)",
+        "matmul(m=12,n=33,k=70,dtype=bf16,out_dtype=f32)",
+        "dense(m=9,n=19,k=21,dtype=i8,out_dtype=i8)",
+        "batch_matmul(b=3,m=7,n=21,k=13,dtype=i8)",
+        "conv2d(n=1,h=8,w=7,ci=5,co=20,kh=3,kw=3,pad=1,dtype=i8)",
+        "conv2d(n=1,h=7,w=11,ci=6,co=9,kh=3,kw=3,stride=2,pad=1,dtype=i8,"
+        "layout=NCHW)"}) {
+    checked += CheckSchedules(workload, kVnni, Scaled(20));
+    checked += CheckSchedules(workload, kMatrixNeon, Scaled(30));
+  }
+  checked += CheckSchedules("matmul(m=17,n=35,k=29)", kMatrixNeon, Scaled(20));
+  checked += CheckSchedules("matmul(m=17,n=40,k=64,dtype=i8)", kMatrixNeon,
+                            Scaled(20), /*threads=*/2);
+  ExpectEnough(checked);
+}
+
 TEST(SpaceOracleTest, SoftmaxSchedulesAgreeWithTheInterpreter) {
   int checked = 0;
   for (const char* workload :

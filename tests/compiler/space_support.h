@@ -29,6 +29,14 @@ inline constexpr const char* kMali =
 inline constexpr const char* kPocl =
     "opencl,vector_bits=512,max_group=4096,local_bytes=524288";
 
+// With instructions that sum several products.
+inline constexpr const char* kVnni =
+    "cpu,triple=x86_64-linux-gnu,mcpu=znver4,vector_bits=512,"
+    "vector_registers=32,products=ui8x4";
+inline constexpr const char* kMatrixNeon =
+    "cpu,triple=aarch64-linux-gnu,mcpu=neoverse-v1,vector_bits=128,"
+    "vector_registers=32,products=bf16x2x2x4+i8x2x2x8+i8x4";
+
 // Aborts when either text is wrong: tests give right ones.
 Workload WorkloadOf(const std::string& text);
 Space SpaceOf(const std::string& workload, const std::string& target = kAvx512,

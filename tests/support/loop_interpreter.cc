@@ -1,6 +1,7 @@
 #include "tests/support/loop_interpreter.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -222,7 +223,36 @@ class Machine {
                          offset, "] and ", other);
   }
 
+  void AddProducts(const loop::Stmt& stmt) {
+    const loop::Value& value = *stmt.value;
+    const auto element = [&](int operand, int64_t at) {
+      const loop::Value& load = *value.operands[operand];
+      NoteRace(load.buffer, At(load.offset) + at, false);
+      return Element(load.buffer, At(load.offset) + at);
+    };
+    const loop::ProductBlock& block = value.block;
+    for (int i = 0; i < block.rows; ++i) {
+      for (int j = 0; j < block.cols; ++j) {
+        double& sum =
+            Element(stmt.buffer, At(stmt.offset) + block.cols * i + j);
+        for (int e = 0; e < block.depth; ++e) {
+          double a = element(0, block.depth * i + e);
+          if (block.unsigned_a && a < 0) a += 256;
+          const double product = a * element(1, block.depth * j + e);
+          // Beyond the edge of a tile there may be anything.
+          sum = std::isnan(sum + product)
+                    ? kPoison
+                    : ReduceStep(Reduction::kSum, sum, product, value.dtype);
+        }
+      }
+    }
+  }
+
   void Store(const loop::Stmt& stmt) {
+    if (stmt.value->kind == loop::Value::Kind::kProducts) {
+      AddProducts(stmt);
+      return;
+    }
     const DType type = program_.buffers[stmt.buffer].dtype;
     double value = Evaluate(*stmt.value);
     const int64_t offset = At(stmt.offset);
@@ -254,6 +284,8 @@ class Machine {
         return operand(0) != 0 ? operand(1) : operand(2);
       case loop::Value::Kind::kCast:
         return CastToDType(operand(0), value.operands[0]->dtype, value.dtype);
+      case loop::Value::Kind::kProducts:
+        break;
     }
     CHECK(false) << "unknown value";
   }

@@ -73,6 +73,8 @@ KernelEmitter::Val KernelEmitter::Emit(const loop::Value& value) {
       return Settle(EmitSelect(value), value.dtype);
     case loop::Value::Kind::kCast:
       return Settle(EmitCast(value), value.dtype);
+    case loop::Value::Kind::kProducts:
+      break;  // no target of these languages has such instructions
   }
   CHECK(false) << "value kind " << static_cast<int>(value.kind);
   return {};

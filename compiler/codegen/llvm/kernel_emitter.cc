@@ -59,6 +59,18 @@ void CollectSizes(const loop::Program& program, const loop::Stmt& stmt,
   }
 }
 
+// A product of two bytes in i32.
+bool MultipliesBytes(const loop::Value& value) {
+  const auto byte = [](const loop::Value& operand) {
+    return operand.kind == loop::Value::Kind::kCast &&
+           operand.dtype == DType::kI32 &&
+           operand.operands[0]->dtype == DType::kI8;
+  };
+  return value.kind == loop::Value::Kind::kBinary &&
+         value.binary == BinaryOp::kMul && byte(*value.operands[0]) &&
+         byte(*value.operands[1]);
+}
+
 int PowerOfTwoAtMost(int64_t n) {
   int power = 1;
   while (power * 2 <= n) power *= 2;
@@ -66,6 +78,13 @@ int PowerOfTwoAtMost(int64_t n) {
 }
 
 }  // namespace
+
+void CollectRead(const loop::Value& value, std::set<int>& buffers) {
+  if (value.kind == loop::Value::Kind::kLoad) buffers.insert(value.buffer);
+  for (const loop::ValuePtr& operand : value.operands) {
+    CollectRead(*operand, buffers);
+  }
+}
 
 std::vector<int> KernelBuffers(const loop::Program& program,
                                const loop::Stmt& stmt) {
@@ -181,6 +200,7 @@ void KernelEmitter::CreateSlots(const loop::Stmt& body) {
 void KernelEmitter::EmitStmt(const loop::Stmt& stmt) {
   switch (stmt.kind) {
     case loop::Stmt::Kind::kBlock:
+      if (EmitInterleaved(stmt)) return;
       for (const loop::StmtPtr& child : stmt.body) EmitStmt(*child);
       return;
     case loop::Stmt::Kind::kFor:
@@ -326,6 +346,10 @@ void KernelEmitter::EmitAccumulate(const loop::Stmt& stmt) {
   const DType dtype = buffer(stmt.buffer).dtype;
   const bool across = lanes_.width > 1 && form.lane == 0;
   const loop::Value& value = *stmt.value;
+  if (value.kind == loop::Value::Kind::kProducts) {
+    EmitProducts(stmt);
+    return;
+  }
   loop::Value current;
   current.kind = loop::Value::Kind::kLoad;
   current.dtype = dtype;
@@ -353,6 +377,20 @@ void KernelEmitter::EmitAccumulate(const loop::Stmt& stmt) {
                            {a.value, b.value, old.value});
     StoreTo(stmt.buffer, form, {sum, old.vector});
     return;
+  }
+  if (stmt.accumulate == Reduction::kSum && state_.traits.widening_multiply &&
+      MultipliesBytes(value)) {
+    Val a = EmitShort(*value.operands[0]->operands[0]);
+    Val b = EmitShort(*value.operands[1]->operands[0]);
+    Val old = Emit(current);
+    if (a.vector || b.vector) {
+      a = {ToVector(a), true};
+      b = {ToVector(b), true};
+      Unify(a, old);
+      StoreTo(stmt.buffer, form,
+              {b_.CreateAdd(old.value, WideProduct(a.value, b.value)), true});
+      return;
+    }
   }
   Val operand = Emit(value);
   Val old = Emit(current);

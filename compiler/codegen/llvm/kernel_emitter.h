@@ -26,6 +26,7 @@ namespace regatta::cpu {
 struct ModuleState {
   llvm::Module& module;
   const LoweredProgram& lowered;
+  const Target& target;
   const Traits& traits;
   std::string name;  // the module's, first part of every symbol
 };
@@ -37,6 +38,9 @@ llvm::Function* EmitKernel(ModuleState& state, const loop::Kernel& kernel);
 // Buffers in memory that `stmt` touches, ascending.
 std::vector<int> KernelBuffers(const loop::Program& program,
                                const loop::Stmt& stmt);
+
+// Adds the buffers that `value` loads from.
+void CollectRead(const loop::Value& value, std::set<int>& buffers);
 
 // One function's worth of emission.
 class KernelEmitter {
@@ -78,6 +82,8 @@ class KernelEmitter {
     int width;
     std::vector<FormGuard> guards;
     uint64_t pad_bits;
+    // As computed with; as in memory; all elements in one integer.
+    enum class As { kValue, kMemory, kWord } as = As::kValue;
     friend auto operator<=>(const LoadKey&, const LoadKey&) = default;
   };
 
@@ -132,6 +138,7 @@ class KernelEmitter {
   llvm::Value* ScalarCondition(const FormGuard& guard);
   llvm::Value* LaneCondition(const FormGuard& guard);
   Val Load(const loop::Value& load);
+  Val LoadOnce(LoadKey key, double pad);
   Val LoadAt(const LoadKey& key, double pad);
   llvm::Value* LoadScalar(const LoadKey& key, llvm::Value* address, double pad);
   llvm::Value* LoadVector(const LoadKey& key, llvm::Value* address, double pad);
@@ -155,18 +162,31 @@ class KernelEmitter {
   void WriteSlot(const SlotPlace& place, int count, int width,
                  llvm::Value* value);
 
+  // kernel_products.cc: blocks of sums of products
+  void EmitProducts(const loop::Stmt& stmt);
+  llvm::Value* ProductOperand(const loop::Value& load, int elements, int group,
+                              int copies);
+  llvm::Value* LoadElements(const loop::Value& load, int count, LoadKey::As as);
+  bool EmitInterleaved(const loop::Stmt& block);
+
   // kernel_values.cc: arithmetic
   Val Emit(const loop::Value& value);
   Val EmitIndexValue(const loop::Value& value);
   Val EmitBinary(const loop::Value& value);
   Val EmitSelect(const loop::Value& value);
   Val EmitCast(const loop::Value& value);
+  Val EmitShort(const loop::Value& value);  // an i8 in 16 bits
+  llvm::Value* ShortLane(const loop::Value& value);
+  // Of vectors of 16-bit elements, in 32 bits: one instruction where the target
+  // has it.
+  llvm::Value* WideProduct(llvm::Value* a, llvm::Value* b);
   llvm::Value* Arithmetic(BinaryOp op, llvm::Value* a, llvm::Value* b);
   llvm::Value* Extreme(llvm::Intrinsic::ID id, llvm::Value* a, llvm::Value* b);
   llvm::Value* IntegerDivide(llvm::Value* a, llvm::Value* b);
   llvm::Value* Combine(Reduction reduction, llvm::Value* a, llvm::Value* b);
   llvm::Value* AcrossLanes(Reduction reduction, Val value, DType dtype);
   llvm::Value* ToVector(Val value);
+  llvm::Value* Splat(llvm::Value* scalar, int lanes);
   void Unify(Val& a, Val& b);  // both vectors when one is
 
   llvm::LLVMContext& context() { return state_.module.getContext(); }

@@ -188,13 +188,18 @@ KernelEmitter::Val KernelEmitter::Load(const loop::Value& load) {
       std::none_of(key.guards.begin(), key.guards.end(),
                    [](const FormGuard& g) { return g.form.lane != 0; });
   if (uniform) key.count = key.width = 1;
+  return LoadOnce(std::move(key), load.constant);
+}
+
+// At the outermost place where it can stand, or the value of an equal load.
+KernelEmitter::Val KernelEmitter::LoadOnce(LoadKey key, double pad) {
   int depth = LevelOf(key.form);
   for (const FormGuard& guard : key.guards) {
     depth = std::max(depth, LevelOf(guard.form));
   }
   const int current = static_cast<int>(levels_.size()) - 1;
   for (int i = current; i > depth; --i) {
-    if (levels_[i].stored.count(load.buffer)) depth = i;
+    if (levels_[i].stored.count(key.buffer)) depth = i;
   }
   for (int i = depth; i <= current; ++i) {
     const auto found = levels_[i].loads.find(key);
@@ -205,12 +210,12 @@ KernelEmitter::Val KernelEmitter::Load(const loop::Value& load) {
   }
   Val value;
   if (depth == current) {
-    value = LoadAt(key, load.constant);
+    value = LoadAt(key, pad);
   } else {
     ++levels_[depth + 1].hoisted;
     Builder::InsertPointGuard guard(b_);
     b_.SetInsertPoint(levels_[depth + 1].preheader);
-    value = LoadAt(key, load.constant);
+    value = LoadAt(key, pad);
   }
   levels_[depth].loads[key] = value;
   return value;
@@ -219,8 +224,15 @@ KernelEmitter::Val KernelEmitter::Load(const loop::Value& load) {
 KernelEmitter::Val KernelEmitter::LoadAt(const LoadKey& key, double pad) {
   const DType dtype = buffer(key.buffer).dtype;
   llvm::Value* address = Address(key.buffer, key.form);
+  if (key.as == LoadKey::As::kWord) {
+    const int bits = static_cast<int>(8 * DTypeBytes(dtype) * key.count);
+    return {
+        b_.CreateAlignedLoad(b_.getIntNTy(bits), address, ElementAlign(dtype)),
+        false};
+  }
   llvm::Value* raw = key.width == 1 ? LoadScalar(key, address, pad)
                                     : LoadVector(key, address, pad);
+  if (key.as == LoadKey::As::kMemory) return {raw, key.width > 1};
   return {FromMemory(b_, state_.traits, raw, dtype), key.width > 1};
 }
 

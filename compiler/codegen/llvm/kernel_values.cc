@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "compiler/codegen/llvm/kernel_emitter.h"
 #include "compiler/codegen/llvm/math_functions.h"
+#include "llvm/IR/IntrinsicsAArch64.h"
 
 namespace regatta::cpu {
 
@@ -28,6 +29,8 @@ KernelEmitter::Val KernelEmitter::Emit(const loop::Value& value) {
       return EmitSelect(value);
     case loop::Value::Kind::kCast:
       return EmitCast(value);
+    case loop::Value::Kind::kProducts:
+      break;
   }
   CHECK(false) << "value kind " << static_cast<int>(value.kind);
   return {};
@@ -48,15 +51,18 @@ KernelEmitter::Val KernelEmitter::EmitIndexValue(const loop::Value& value) {
 }
 
 llvm::Value* KernelEmitter::ToVector(Val value) {
-  if (value.vector) return value.value;
-  if (llvm::isa<llvm::Constant>(value.value)) {
-    return b_.CreateVectorSplat(lanes_.width, value.value);
+  return value.vector ? value.value : Splat(value.value, lanes_.width);
+}
+
+llvm::Value* KernelEmitter::Splat(llvm::Value* scalar, int lanes) {
+  if (llvm::isa<llvm::Constant>(scalar)) {
+    return b_.CreateVectorSplat(lanes, scalar);
   }
-  llvm::Value*& splat = splats_[{value.value, lanes_.width}];
+  llvm::Value*& splat = splats_[{scalar, lanes}];
   if (splat != nullptr) return splat;
   // Beside the scalar, so that it serves wherever the scalar does.
   Builder::InsertPointGuard guard(b_);
-  if (auto* instruction = llvm::dyn_cast<llvm::Instruction>(value.value)) {
+  if (auto* instruction = llvm::dyn_cast<llvm::Instruction>(scalar)) {
     llvm::BasicBlock* block = instruction->getParent();
     b_.SetInsertPoint(block, llvm::isa<llvm::PHINode>(instruction)
                                  ? block->getFirstInsertionPt()
@@ -64,7 +70,7 @@ llvm::Value* KernelEmitter::ToVector(Val value) {
   } else {
     b_.SetInsertPoint(&*function_->getEntryBlock().getFirstInsertionPt());
   }
-  splat = b_.CreateVectorSplat(lanes_.width, value.value);
+  splat = b_.CreateVectorSplat(lanes, scalar);
   return splat;
 }
 
@@ -79,6 +85,42 @@ KernelEmitter::Val KernelEmitter::EmitBinary(const loop::Value& value) {
   Val b = Emit(*value.operands[1]);
   Unify(a, b);
   return {Arithmetic(value.binary, a.value, b.value), a.vector};
+}
+
+KernelEmitter::Val KernelEmitter::EmitShort(const loop::Value& value) {
+  if (llvm::Value* lane = ShortLane(value)) return {lane, true};
+  const Val byte = Emit(value);
+  return {b_.CreateSExt(byte.value,
+                        WithLanesOf(b_.getInt16Ty(), byte.value->getType())),
+          byte.vector};
+}
+
+// One lane of a register for all lanes: widened in the register, so that a
+// multiplication by the lane follows. Null for everything else.
+llvm::Value* KernelEmitter::ShortLane(const loop::Value& value) {
+  const bool in_slot = value.kind == loop::Value::Kind::kLoad &&
+                       buffer(value.buffer).scope == loop::Scope::kRegister &&
+                       bases_.count(value.buffer) == 0;
+  if (!in_slot) return nullptr;
+  const Form form = Resolve(value.offset);
+  if (form.lane != 0 || lanes_.width == 1) return nullptr;
+  const SlotPlace place = SlotOf(value.buffer, form.constant);
+  llvm::Type* slot = place.slot->getAllocatedType();
+  if (!slot->isVectorTy()) return nullptr;
+  llvm::Value* wide = b_.CreateSExt(b_.CreateLoad(slot, place.slot),
+                                    WithLanesOf(b_.getInt16Ty(), slot));
+  return b_.CreateShuffleVector(wide,
+                                std::vector<int>(lanes_.width, place.within));
+}
+
+llvm::Value* KernelEmitter::WideProduct(llvm::Value* a, llvm::Value* b) {
+  llvm::Type* wide = WithLanesOf(b_.getInt32Ty(), a->getType());
+  constexpr unsigned kLanes = 4;
+  if (llvm::cast<llvm::FixedVectorType>(wide)->getNumElements() == kLanes) {
+    return b_.CreateIntrinsic(llvm::Intrinsic::aarch64_neon_smull, {wide},
+                              {a, b});
+  }
+  return b_.CreateMul(b_.CreateSExt(a, wide), b_.CreateSExt(b, wide));
 }
 
 llvm::Value* KernelEmitter::Arithmetic(BinaryOp op, llvm::Value* a,

@@ -11,6 +11,7 @@
 #include "compiler/codegen/llvm/kernel_emitter.h"
 #include "compiler/codegen/llvm/object_file.h"
 #include "compiler/codegen/llvm/parallel_runtime.h"
+#include "compiler/codegen/llvm/product_instructions.h"
 #include "compiler/codegen/llvm/shared_object.h"
 #include "compiler/codegen/llvm/target_info.h"
 #include "compiler/codegen/module_buffers.h"
@@ -54,6 +55,7 @@ absl::StatusOr<Emitted> EmitModule(const LoweredProgram& lowered,
                                    const Target& target, std::string_view name,
                                    bool with_runtime = true) {
   RETURN_IF_ERROR(CheckProgram(lowered.program));
+  RETURN_IF_ERROR(cpu::CheckProducts(lowered.program, target));
   Emitted emitted;
   ASSIGN_OR_RETURN(emitted.machine, cpu::MachineFor(target));
   emitted.context = std::make_unique<llvm::LLVMContext>();
@@ -63,7 +65,8 @@ absl::StatusOr<Emitted> EmitModule(const LoweredProgram& lowered,
   emitted.module->setDataLayout(emitted.machine->createDataLayout());
   emitted.module->setPICLevel(llvm::PICLevel::BigPIC);
   const cpu::Traits traits = cpu::TraitsOf(target);
-  cpu::ModuleState state{*emitted.module, lowered, traits, std::string(name)};
+  cpu::ModuleState state{*emitted.module, lowered, target, traits,
+                         std::string(name)};
   std::vector<llvm::Function*> kernels;
   for (const loop::Kernel& kernel : lowered.program.kernels) {
     kernels.push_back(cpu::EmitKernel(state, kernel));

@@ -48,6 +48,10 @@ RegisterPlan::RegisterPlan(const loop::Program& program, const loop::Stmt& body,
 void RegisterPlan::Walk(const loop::Stmt& stmt, const Chunker& chunks) {
   if (!TouchesRegisters(program_, stmt)) return;
   if (stmt.kind == loop::Stmt::Kind::kStore) {
+    if (stmt.value->kind == loop::Value::Kind::kProducts) {
+      WalkProducts(stmt);
+      return;
+    }
     Touch(stmt.buffer, stmt.offset);
     WalkValue(*stmt.value);
     return;
@@ -82,6 +86,21 @@ void RegisterPlan::WalkValue(const loop::Value& value) {
     Touch(value.buffer, value.offset);
   }
   for (const loop::ValuePtr& operand : value.operands) WalkValue(*operand);
+}
+
+void RegisterPlan::WalkProducts(const loop::Stmt& stmt) {
+  const loop::ProductBlock& block = stmt.value->block;
+  const auto touch = [&](int buffer, const Affine& offset, int count) {
+    if (program_.buffers[buffer].scope != loop::Scope::kRegister) return;
+    const int64_t first =
+        offset.Evaluate([&](int var) { return vars_.at(var); });
+    accesses_[buffer].push_back({first, count, count});
+  };
+  const loop::Value& a = *stmt.value->operands[0];
+  const loop::Value& b = *stmt.value->operands[1];
+  touch(stmt.buffer, stmt.offset, block.rows * block.cols);
+  touch(a.buffer, a.offset, block.rows * block.depth);
+  touch(b.buffer, b.offset, block.cols * block.depth);
 }
 
 void RegisterPlan::Touch(int buffer, const Affine& offset) {

@@ -53,6 +53,7 @@ class RegisterPlan {
   };
   void Walk(const loop::Stmt& stmt, const Chunker& chunks);
   void WalkValue(const loop::Value& value);
+  void WalkProducts(const loop::Stmt& stmt);
   void Touch(int buffer, const Affine& offset);
   void Merge(int buffer, std::vector<Access> accesses);
 

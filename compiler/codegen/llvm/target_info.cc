@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "compiler/codegen/llvm/product_instructions.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -201,6 +202,34 @@ VectorUnit Vectors(const llvm::MCSubtargetInfo& info) {
   return {32, 16};
 }
 
+// The forms of Target::products that the emitter has an instruction for
+// (product_instructions.cc), by what the processor has.
+std::vector<std::string> Products(const llvm::MCSubtargetInfo& info) {
+  std::vector<std::string> products;
+  for (const ProductInstruction& instruction : ProductInstructions()) {
+    if (instruction.OnArchitecture(info.getTargetTriple()) &&
+        info.checkFeatures(instruction.features)) {
+      products.push_back(instruction.form);
+    }
+  }
+  std::sort(products.begin(), products.end());
+  products.erase(std::unique(products.begin(), products.end()), products.end());
+  return products;
+}
+
+absl::Status CheckProducts(const std::vector<std::string>& asked,
+                           const std::vector<std::string>& available,
+                           const Target& target) {
+  for (const std::string& form : asked) {
+    if (std::count(available.begin(), available.end(), form) > 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "target: ", target.mcpu, " has no instruction for products=", form,
+        "; it has ",
+        available.empty() ? "none" : absl::StrJoin(available, "+")));
+  }
+  return absl::OkStatus();
+}
+
 // "x86_64-pc-linux-gnu" and "x86_64-unknown-linux-gnu" -> "x86_64-linux-gnu".
 std::string ShortTriple(const std::string& triple) {
   const llvm::Triple parsed(LlvmTriple(triple));
@@ -221,7 +250,7 @@ std::string ShortTriple(const std::string& triple) {
 bool CompilerEmits(const std::string& feature) {
   for (const char* prefix :
        {"avx", "sse", "fma", "f16c", "bmi", "lzcnt", "popcnt", "movbe", "neon",
-        "sve", "fp", "v", "z"}) {
+        "sve", "fp", "fullfp16", "dotprod", "i8mm", "bf16", "v", "z"}) {
     if (feature.rfind(prefix, 0) == 0) return true;
   }
   return false;
@@ -268,6 +297,9 @@ absl::StatusOr<Target> CompleteCpuTarget(Target target) {
   const VectorUnit unit = Vectors(*info);
   if (target.vector_bits == 0) target.vector_bits = unit.bits;
   if (target.vector_registers == 0) target.vector_registers = unit.registers;
+  const std::vector<std::string> products = Products(*info);
+  RETURN_IF_ERROR(CheckProducts(target.products, products, target));
+  if (target.products.empty()) target.products = products;
   if (target.vector_bits < 8 ||
       (target.vector_bits & (target.vector_bits - 1))) {
     return absl::InvalidArgumentError(
@@ -323,6 +355,7 @@ Traits TraitsOf(const Target& target) {
     traits.native_f16 = has("+zvfhmin") && has("+zfhmin");
   } else if (triple.isAArch64()) {
     traits.native_f16 = has("+fp-armv8");
+    traits.widening_multiply = has("+neon");
   }
   return traits;
 }
@@ -354,6 +387,12 @@ absl::StatusOr<llvm::TargetMachine*> MachineFor(const Target& target) {
         absl::StrCat("LLVM makes no target machine for ", target.ToString()));
   }
   return machine.get();
+}
+
+bool HasFeatures(const Target& target, const std::string& features) {
+  const auto machine = MachineFor(target);
+  return machine.ok() &&
+         (*machine)->getMCSubtargetInfo()->checkFeatures(features);
 }
 
 }  // namespace regatta::cpu

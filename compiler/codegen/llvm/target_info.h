@@ -31,12 +31,18 @@ struct Traits {
   // Streaming stores of vectors need addresses that are multiples of the
   // vector's size, and a fence before another thread may look.
   bool aligned_streams = false;
+  // Products of 16-bit elements are added in 32 bits by one instruction
+  // (smlal).
+  bool widening_multiply = false;
   // x * 2^n of f32 vectors is an instruction.
   bool scales_by_powers = false;
 };
 
 // REQUIRES: `target` is complete.
 Traits TraitsOf(const Target& target);
+
+// Whether the processor has all of "+a,+b". REQUIRES: `target` is complete.
+bool HasFeatures(const Target& target, const std::string& features);
 
 // A machine for a complete target, owned by this thread and kept for the next
 // call. Internal when LLVM refuses.

@@ -41,14 +41,55 @@ void ContractionPart::SetWord(std::string_view knob, std::string_view label,
   if (const auto value = knobs_[at].Parse(label)) values[at] = *value;
 }
 
+// The most products at once, unless A would have to be spread out for it. Few
+// rows do not pay for a packed copy of B.
+const ProductForm* ContractionPart::DefaultForm() const {
+  const Workload& w = context_.workload;
+  if (shape_.Rows(w) < kStreamingRows) return nullptr;
+  int64_t spread = 1;
+  for (const std::vector<int>* group : {&shape_.batch, &shape_.m, &shape_.k}) {
+    for (int index : *group) {
+      const bool used = std::any_of(
+          shape_.a->subscripts.begin(), shape_.a->subscripts.end(),
+          [&](const Affine& form) { return form.Coeff(index) != 0; });
+      if (used) spread *= Extent(index);
+    }
+  }
+  const bool fits = spread <= 2 * w.tensors[shape_.a->tensor].Elements();
+  for (auto form = forms_.rbegin(); form != forms_.rend(); ++form) {
+    if (form->rows == 1 || fits) return &*form;
+  }
+  return nullptr;
+}
+
+// By default: where elements would have to be spread over lanes first.
+bool ContractionPart::LoadsVectorsOfA(const ProductForm& products) const {
+  if (!lanes_of_a_ || products.rows > 1) return false;
+  const DType type = context_.workload.tensors[shape_.a->tensor].dtype;
+  const int inner = shape_.k.back();  // of the default order
+  return type != DType::kF32 && ContiguousInA(inner) &&
+         (products.depth == 1 || inner == shape_.group) &&
+         Extent(inner) >= LanesOfA(products);
+}
+
 void ContractionPart::VisitRankedKernels(
     absl::FunctionRef<bool(const ContractionTiling&)> visit) const {
-  const auto kernel = [this](int64_t rows, int64_t vectors, int row_index) {
+  const ProductForm* const form = DefaultForm();
+  const ProductForm products = form != nullptr ? *form : ProductForm();
+  const int group = form != nullptr ? shape_.group : -1;
+  const int64_t a_lanes = LoadsVectorsOfA(products) ? LanesOfA(products) : 1;
+  // Instructions with lanes move around each other more freely than the
+  // registers allow when every one of them is taken.
+  const int64_t spare = !lanes_of_a_ ? 0 : a_lanes > 1 ? 4 : 2;
+  const auto kernel = [&](int64_t rows, int64_t vectors, int row_index) {
     return ContractionTiling{.lanes = target_lanes_,
                              .vectors = vectors,
                              .rows = rows,
                              .row_index = row_index,
-                             .split_k = split_k_};
+                             .split_k = split_k_,
+                             .products = products,
+                             .group = group,
+                             .a_lanes = a_lanes};
   };
   struct Kernel {
     double cycles;
@@ -63,12 +104,12 @@ void ContractionPart::VisitRankedKernels(
   for (int row_index : row_indices) {
     for (int64_t rows : knobs_[Place("mr")].choices) {
       for (int64_t vectors : knobs_[Place("nv")].choices) {
-        if (rows > Extent(row_index) ||
-            rows * vectors + vectors + 1 > registers ||
+        const ContractionTiling t = kernel(rows, vectors, row_index);
+        if (rows > Extent(row_index) || rows % products.rows != 0 ||
+            t.Registers() + spare > registers ||
             (vectors - 1) * target_lanes_ >= Extent(shape_.vector)) {
           continue;
         }
-        const ContractionTiling t = kernel(rows, vectors, row_index);
         const TilingFacts facts(context_.workload, shape_, t);
         ranked.push_back(
             {facts.ModelCycles(), ranked.size(), rows, vectors, row_index});
@@ -114,8 +155,14 @@ void ContractionPart::WishBlocks(const ContractionTiling& kernel,
           facts.VectorExtent(), values);
   SetWord("order", rows <= kStreamingRows ? "knm" : "nkm", values);
   const int64_t b_bytes = step_bytes * split * facts.VectorExtent();
-  const bool pack_b =
-      !shape_.b_contiguous || (rows >= kRowsWorthPacking && b_bytes > l2);
+  // Products are summed from copies anyway: panels, unless windows overlap.
+  const int64_t b_elements = w.tensors[shape_.b->tensor].Elements();
+  int64_t panel_elements = facts.KExtent() * facts.VectorExtent();
+  for (int index : shape_.n) panel_elements *= Extent(index);
+  const bool grouped_panels =
+      kernel.Grouped() && panel_elements <= 2 * b_elements;
+  const bool pack_b = !shape_.b_contiguous || grouped_panels ||
+                      (rows >= kRowsWorthPacking && b_bytes > l2);
   SetWord("pack_b", pack_b ? "panel" : "none", values);
   // Rows of A that lie whole pages apart fall into few sets of the cache.
   const int64_t row_bytes =
@@ -170,6 +217,12 @@ std::optional<KnobValues> ContractionPart::Around(
   values[Place("vec")] = kernel.lanes;
   values[Place("mr")] = kernel.rows;
   values[Place("nv")] = kernel.vectors;
+  if (const size_t at = Place("load_a"); at != knobs_.size()) {
+    values[at] = kernel.a_lanes > 1;
+  }
+  if (const size_t at = Place("dot"); at != knobs_.size()) {
+    values[at] = kernel.products.depth;
+  }
   if (const size_t at = Place("rows_over"); at != knobs_.size()) {
     values[at] =
         std::find(row_indices_.begin(), row_indices_.end(), kernel.row_index) -
@@ -221,6 +274,10 @@ std::vector<KnobValues> ContractionPart::Seeds() const {
                                        {"pack_b", "none"},
                                        {"pack_b", "whole"},
                                        {"pack_a", "block"},
+                                       {"dot", "4"},
+                                       {"dot", "1"},
+                                       {"load_a", "vector"},
+                                       {"load_a", "element"},
                                        {"unroll", "2"},
                                        {"unroll", "4"},
                                        {"order", "mnk"},

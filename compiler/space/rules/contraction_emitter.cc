@@ -36,12 +36,20 @@ void ContractionEmitter::Emit() {
   }
   // Packing materialises padding; what is not packed needs a padded copy.
   a_ = {.access = shape_.a};
-  if (!tiling_.pack_a && CanLeave(w, *shape_.a)) a_ = PadWhole(*shape_.a);
+  a_is_packed_ = tiling_.products.rows > 1;
+  if (a_is_packed_) {
+    a_ = PackPanels(*shape_.a, tiling_.row_index, tiling_.rows,
+                    {&shape_.batch, &shape_.m}, AddToA());
+  } else if (!tiling_.pack_a &&
+             (tiling_.Grouped() ? !ReadsGroupsOfA() : CanLeave(w, *shape_.a))) {
+    a_ = PadWhole(*shape_.a, AddToA());
+  }
   b_ = {.access = shape_.b};
   if (tiling_.pack_b) {
-    b_ = PackPanels(*shape_.b);
-  } else if (CanLeave(w, *shape_.b)) {
-    b_ = PadWhole(*shape_.b);
+    b_ = PackPanels(*shape_.b, shape_.vector, tiling_.TileWidth(),
+                    {&shape_.batch, &shape_.n}, 0);
+  } else if (tiling_.Grouped() || CanLeave(w, *shape_.b)) {
+    b_ = PadWhole(*shape_.b, 0);
   }
   const DType result = ResultType();
   if (tiling_.split_k >= 0 && Extent(tiling_.split_k) > tiling_.k_block) {
@@ -65,7 +73,15 @@ DType ContractionEmitter::ResultType() const {
 
 // --- Copies before the main kernel ---
 
-ContractionEmitter::Operand ContractionEmitter::PadWhole(const Expr& access) {
+bool ContractionEmitter::ReadsGroupsOfA() const {
+  const Workload& w = out_.workload();
+  return !tiling_.products.unsigned_a && !CanLeave(w, *shape_.a) &&
+         FlatForm(w, *shape_.a).Coeff(tiling_.group) == 1 &&
+         Extent(tiling_.group) % tiling_.products.depth == 0;
+}
+
+ContractionEmitter::Operand ContractionEmitter::PadWhole(const Expr& access,
+                                                         double add) {
   const TensorDecl& tensor = out_.workload().tensors[access.tensor];
   std::map<int, int64_t> varying;
   for (const Affine& form : access.subscripts) {
@@ -73,97 +89,22 @@ ContractionEmitter::Operand ContractionEmitter::PadWhole(const Expr& access) {
       varying[term.var] = Extent(term.var);
     }
   }
-  const int64_t lanes = tiling_.lanes;
-  const Box box = BoxOf(access, varying, lanes);
+  const int64_t lanes = CopyLanes(tensor);
+  const Box box = BoxOf(access, varying, lanes, Group());
+  // Whole blocks of products are read, also where a tile is narrower.
+  const int64_t beyond =
+      tiling_.Grouped() ? tiling_.TileWidth() * tiling_.products.depth : 0;
   const int buffer = AddScratch(absl::StrCat("padded_", tensor.name),
-                                tensor.dtype, box.elements, false);
+                                tensor.dtype, box.elements + beyond, false);
   const auto first = [](int) { return Affine(); };
   out_.AddKernel(
       absl::StrCat("pad_", tensor.name),
       CopyBox(out_, access, box, box, buffer, first, lanes,
-              any_parallel_ ? LoopKind::kParallel : LoopKind::kSerial));
+              any_parallel_ ? LoopKind::kParallel : LoopKind::kSerial, add));
   return {.access = &access,
           .buffer = buffer,
           .offset = [&access, box, first](const Bind& bind) {
             return BoxOffset(access, box, bind, first);
-          }};
-}
-
-// Panels of one tile's width: [other indices][panel][k...][lane]. The summed
-// indices stand in the order in which the micro-kernel walks them.
-ContractionEmitter::Operand ContractionEmitter::PackPanels(const Expr& access) {
-  const TensorDecl& tensor = out_.workload().tensors[access.tensor];
-  const int64_t width = tiling_.TileWidth();
-  const auto used = [&](int index) {
-    return std::any_of(
-        access.subscripts.begin(), access.subscripts.end(),
-        [&](const Affine& form) { return form.Coeff(index) != 0; });
-  };
-  std::vector<int> outer, inner;
-  for (const std::vector<int>* group : {&shape_.batch, &shape_.n}) {
-    std::copy_if(group->begin(), group->end(), std::back_inserter(outer), used);
-  }
-  std::copy_if(tiling_.k_order.begin(), tiling_.k_order.end(),
-               std::back_inserter(inner), used);
-  int64_t depth = 1;  // elements of K per panel and lane
-  for (int index : inner) depth *= Extent(index);
-  const int64_t row = RoundUp(Extent(shape_.vector), width) * depth;
-  int64_t elements = row;
-  for (int index : outer) elements *= Extent(index);
-  const int buffer = AddScratch(absl::StrCat("packed_", tensor.name),
-                                tensor.dtype, elements, false);
-  // `panel` is the first element of a panel, a multiple of its width.
-  const auto offset = [this, outer, inner, row, depth, width](
-                          const Bind& bind, const Affine& panel,
-                          const Affine& position) {
-    Affine block, k;
-    for (int index : outer) block = block * Extent(index) + bind(index);
-    for (int index : inner) k = k * Extent(index) + bind(index);
-    return block * row + panel * depth + k * width + position;
-  };
-  std::map<int, Affine> bound;
-  const Bind bind = [&](int index) { return bound.at(index); };
-  const auto panels = [&] {
-    return ForTiles(
-        out_, Affine(), Extent(shape_.vector), width,
-        any_parallel_ && outer.empty() ? LoopKind::kParallel
-                                       : LoopKind::kSerial,
-        [&](const Affine& start, int64_t extent) {
-          const std::function<StmtPtr(size_t)> walk = [&](size_t d) -> StmtPtr {
-            if (d < inner.size()) {
-              return MakeLoop(out_, Extent(inner[d]), LoopKind::kSerial,
-                              [&](const Affine& var) {
-                                bound[inner[d]] = var;
-                                return walk(d + 1);
-                              });
-            }
-            return ForVectors(out_, VectorTile::Of(extent, tiling_.lanes),
-                              [&](const VectorPosition& at) {
-                                bound[shape_.vector] = start + at.position;
-                                return loop::Store(
-                                    buffer, offset(bind, start, at.position),
-                                    out_.LoadTensor(access, bind));
-                              });
-          };
-          return walk(0);
-        });
-  };
-  const std::function<StmtPtr(size_t)> nest = [&](size_t d) -> StmtPtr {
-    if (d == outer.size()) return panels();
-    return MakeLoop(
-        out_, Extent(outer[d]),
-        any_parallel_ && d == 0 ? LoopKind::kParallel : LoopKind::kSerial,
-        [&](const Affine& var) {
-          bound[outer[d]] = var;
-          return nest(d + 1);
-        });
-  };
-  out_.AddKernel(absl::StrCat("pack_", tensor.name), nest(0));
-  return {.access = &access,
-          .buffer = buffer,
-          .offset = [this, offset](const Bind& bind) {
-            const Affine& start = bound_.at(shape_.vector);
-            return offset(bind, start, bind(shape_.vector) - start);
           }};
 }
 
@@ -314,7 +255,7 @@ StmtPtr ContractionEmitter::WithPackedA(size_t level) {
       varying[index] = index == tiling_.split_k ? k : Extent(index);
     }
     if (shape_.vector_in_a) varying[shape_.vector] = vector_range_.extent;
-    return BoxOf(*shape_.a, varying, tiling_.lanes);
+    return BoxOf(*shape_.a, varying, tiling_.lanes, Group());
   };
   const Box part = box_for(row_range_.extent, k_range_.extent);
   const std::string& name = out_.workload().tensors[shape_.a->tensor].name;
@@ -339,7 +280,8 @@ StmtPtr ContractionEmitter::WithPackedA(size_t level) {
     return BoxOffset(*shape_.a, part, bind, first);
   };
   StmtPtr copy = CopyBox(out_, *shape_.a, part, part, buffer, first,
-                         tiling_.lanes, LoopKind::kSerial);
+                         CopyLanes(out_.workload().tensors[shape_.a->tensor]),
+                         LoopKind::kSerial, AddToA());
   a_is_packed_ = true;
   StmtPtr rest = Nest(level);
   a_is_packed_ = false;

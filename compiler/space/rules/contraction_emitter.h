@@ -3,6 +3,7 @@
 #ifndef REGATTA_COMPILER_SPACE_RULES_CONTRACTION_EMITTER_H_
 #define REGATTA_COMPILER_SPACE_RULES_CONTRACTION_EMITTER_H_
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <string>
@@ -55,8 +56,27 @@ class ContractionEmitter {
   const Stage& stage() const { return out_.workload().stages[shape_.stage]; }
 
   // Copies made before the main kernel.
-  Operand PadWhole(const Expr& access);
-  Operand PackPanels(const Expr& access);
+  Operand PadWhole(const Expr& access, double add);
+  BoxGroup Group() const { return {tiling_.group, tiling_.products.depth}; }
+  int64_t Steps(int index) const {
+    return TilingFacts(out_.workload(), shape_, tiling_).Steps(index);
+  }
+  // Whether products can be summed from A as it is.
+  bool ReadsGroupsOfA() const;
+  // What is added to every element of A in its copies.
+  double AddToA() const { return tiling_.products.unsigned_a ? -128 : 0; }
+  // Lanes of a vector that is copied.
+  int64_t CopyLanes(const TensorDecl& tensor) const {
+    constexpr int64_t kLeastBytes = 16;
+    return tiling_.Grouped()
+               ? std::max(tiling_.lanes, kLeastBytes / DTypeBytes(tensor.dtype))
+               : tiling_.lanes;
+  }
+  // contraction_panels.cc: panels of `width` values of `index`; the indices of
+  // `others` stand outside them.
+  Operand PackPanels(const Expr& access, int index, int64_t width,
+                     const std::vector<const std::vector<int>*>& others,
+                     double add);
   int AddScratch(const std::string& name, DType dtype, int64_t elements,
                  bool per_thread);
 
@@ -73,14 +93,30 @@ class ContractionEmitter {
                             const Affine& element, const VectorTile& tile);
   loop::StmtPtr StartValues(const RegisterTile& acc, int64_t rows,
                             const VectorTile& tile);
-  loop::StmtPtr KLoops(size_t depth,
+  loop::StmtPtr KLoops(size_t depth, int64_t rows,
                        const std::function<loop::StmtPtr()>& body);
+  // The innermost summed loop, `steps` long, with A in the lanes of vectors.
+  loop::StmtPtr LaneLoops(int index, const Affine& start, int64_t steps,
+                          int64_t rows,
+                          const std::function<loop::StmtPtr()>& body);
   loop::StmtPtr Step(const RegisterTile& acc, int64_t rows,
                      const VectorTile& tile);
   loop::StmtPtr StoreResults(const RegisterTile& acc, int64_t rows,
                              const VectorTile& tile);
 
+  // contraction_products.cc: the same with blocks of products; `rows` and
+  // `tile` are rounded up to whole blocks in `acc`.
+  loop::StmtPtr ProductKernel(int64_t rows, const VectorTile& tile);
+  loop::StmtPtr ProductStep(int acc, int bias, int ones, int64_t rows,
+                            const VectorTile& tile);
+  loop::StmtPtr ForSums(
+      int64_t rows, const VectorTile& tile,
+      const std::function<loop::StmtPtr(const Affine& sum, int64_t row,
+                                        const VectorPosition&)>& body);
+
   Bind BindNow() const;
+  // A at `row`: one element or group.
+  loop::ValuePtr LoadA(const Affine& row) const;
   Bind BindTile(const Affine& row, const Affine& position) const;
   loop::ValuePtr LoadOperand(const Operand& operand, const Bind& bind) const;
   // Offset of the result's element in row-major order.
@@ -102,6 +138,10 @@ class ContractionEmitter {
   IndexRange row_range_, vector_range_, k_range_;
   KPart k_part_;
   bool a_is_packed_ = false;
+  // A's vectors of the current step, `a_lanes` elements a row, and the element
+  // that it is at; -1: none.
+  int lane_a_ = -1;
+  Affine lane_;
   int block_a_ = -1;  // scratch for A's block in the current parallel loop
 };
 

@@ -63,6 +63,27 @@ void ContractionPart::AddKernelKnobs() {
           c.tiling.row_index = row_indices_[x];
         });
   }
+  if (!forms_.empty()) {
+    std::vector<int64_t> depths = {1};
+    for (const ProductForm& form : forms_) depths.push_back(form.depth);
+    Add(NumberKnob("dot", "products that one instruction sums",
+                   std::move(depths)),
+        [this](ContractionChoices& c, int64_t x) {
+          c.tiling.products = ProductForm();
+          c.tiling.group = x > 1 ? shape_.group : -1;
+          for (const ProductForm& form : forms_) {
+            if (form.depth == x) c.tiling.products = form;
+          }
+        });
+  }
+  if (lanes_of_a_) {
+    Add(WordKnob("load_a",
+                 "how the operand that is shared by vectors is loaded",
+                 {"element", "vector"}),
+        [](ContractionChoices& c, int64_t x) {
+          c.tiling.a_lanes = x == 1 ? 2 : 1;  // Decode knows how many
+        });
+  }
   Add(NumberKnob("unroll", "copies of the innermost summing step",
                  {1, 2, 4, 8}),
       [](ContractionChoices& c, int64_t x) { c.tiling.unroll = x; });
@@ -168,12 +189,41 @@ void ContractionPart::AddConstraints() {
   };
   const int64_t registers = std::max(4, context_.target.vector_registers);
   add("register_budget", [registers](const auto& t, const auto& facts) {
-    const int64_t used = t.rows * t.vectors + t.vectors + 1;
+    const int64_t used = t.Registers();
     if (used <= registers) return Violation();
-    return Violation(absl::StrCat(t.rows, "*", t.vectors, "+", t.vectors,
-                                  "+1 = ", used, " of ", registers,
-                                  " vector registers"));
+    return Violation(absl::StrCat(t.rows, "*", t.vectors, "+",
+                                  used - t.rows * t.vectors - 1, "+1 = ", used,
+                                  " of ", registers, " vector registers"));
   });
+  if (!forms_.empty()) {
+    add("product_block", [this](const auto& t, const auto& facts) {
+      if (!t.Grouped() ||
+          (t.lanes == (t.products.cols == 0 ? std::max<int64_t>(4, t.lanes)
+                                            : target_lanes_) &&
+           t.rows % t.products.rows == 0)) {
+        return Violation();
+      }
+      return Violation(absl::StrCat("blocks of ", t.products.rows, "x",
+                                    t.BlockCols(), " sums in ", t.rows,
+                                    " rows of vectors of ", t.lanes));
+    });
+  }
+  if (lanes_of_a_) {
+    add("lanes_of_a", [this](const auto& t, const auto& facts) {
+      if (t.a_lanes == 1) return Violation();
+      const int inner = t.k_order.back();
+      if (!ContiguousInA(inner) || (t.Grouped() && inner != t.group) ||
+          t.products.rows > 1) {
+        return Violation("neighbours of the innermost step are apart");
+      }
+      if (facts.InnerTrips() >= facts.LaneSteps() && t.unroll == 1) {
+        return Violation();
+      }
+      return Violation(absl::StrCat(facts.LaneSteps(), " steps at a time of ",
+                                    facts.InnerTrips(), ", ", t.unroll,
+                                    " copies"));
+    });
+  }
   add("rows_fit", [](const auto& t, const auto& facts) {
     if (t.rows <= facts.RowExtent()) return Violation();
     return Violation(absl::StrCat(t.rows, " rows of ", facts.RowExtent()));

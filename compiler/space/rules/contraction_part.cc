@@ -22,11 +22,53 @@ ContractionPart::ContractionPart(const SpaceContext& context,
   for (int index : shape_.k) {
     if (split_k_ < 0 || Extent(index) > Extent(split_k_)) split_k_ = index;
   }
+  FindForms();
+  lanes_of_a_ = MultipliesByLane(context.target) && !shape_.vector_in_a &&
+                std::any_of(shape_.k.begin(), shape_.k.end(),
+                            [&](int index) { return ContiguousInA(index); });
   AddKernelKnobs();
   AddBlockKnobs();
   AddOrderKnobs();
   AddConstraints();
   SetDefaults();
+}
+
+void ContractionPart::FindForms() {
+  constexpr int64_t kLeastLanes = 4;  // of what sums lane by lane
+  if (shape_.group < 0 || target_lanes_ < kLeastLanes) return;
+  const Workload& w = context_.workload;
+  const DType type = w.tensors[shape_.a->tensor].dtype;
+  for (const std::string& text : context_.target.products) {
+    const std::optional<ProductForm> form = ParseProductForm(text);
+    if (!form || form->type != type) continue;
+    const bool block = form->rows > 1;
+    // Blocks need several rows, and rows of A that are packed together.
+    if (block && (row_indices_.empty() || shape_.vector_in_a ||
+                  form->rows * form->cols != target_lanes_)) {
+      continue;
+    }
+    if (shape_.vector_in_a) continue;
+    forms_.push_back(*form);
+  }
+  std::sort(forms_.begin(), forms_.end(),
+            [](const ProductForm& a, const ProductForm& b) {
+              return a.depth < b.depth;
+            });
+}
+
+bool ContractionPart::ContiguousInA(int index) const {
+  return FlatForm(context_.workload, *shape_.a).Coeff(index) == 1;
+}
+
+int64_t ContractionPart::LanesOfA(const ProductForm& products) const {
+  constexpr int64_t kBytes = 16;
+  const DType type = context_.workload.tensors[shape_.a->tensor].dtype;
+  // Floats are computed with in f32; bytes by themselves in 16 bits.
+  const int64_t bytes = IsFloat(type)        ? 4
+                        : products.depth > 1 ? DTypeBytes(type)
+                        : type == DType::kI8 ? 2
+                                             : DTypeBytes(type);
+  return kBytes / bytes;
 }
 
 ContractionTiling ContractionPart::Decode(const KnobValues& values) const {
@@ -36,6 +78,9 @@ ContractionTiling ContractionPart::Decode(const KnobValues& values) const {
   c.tiling.k_order = shape_.k;
   c = KnobbedPart::Decode(values, std::move(c));
   ContractionTiling& t = c.tiling;
+  if (t.a_lanes > 1) t.a_lanes = LanesOfA(t.products);
+  // Groups of neighbouring columns are neighbours only in panels then.
+  if (t.Grouped() && !shape_.b_contiguous) t.pack_b = true;
   // Blocks are whole tiles, or everything.
   const auto block = [](int64_t size, int64_t tile, int64_t extent) {
     const int64_t whole = std::max(tile, size / tile * tile);
@@ -43,7 +88,8 @@ ContractionTiling ContractionPart::Decode(const KnobValues& values) const {
   };
   t.row_block = block(c.mc, t.rows, RowExtent(t));
   t.vector_block = block(c.nc, t.TileWidth(), Extent(shape_.vector));
-  t.k_block = block(c.kc, 1, Extent(split_k_));
+  t.k_block =
+      block(c.kc, split_k_ == t.group ? t.products.depth : 1, Extent(split_k_));
   return t;
 }
 
@@ -85,6 +131,12 @@ void ContractionPart::Normalise(KnobValues& values) const {
       values[order] = choice;
       if (active_order(Decode(values)) == active_order(before)) break;
     }
+  }
+  if (before.pack_b) values[Place("pack_b")] = 1;
+  // Rows of blocks are always packed, and so loaded in vectors.
+  if (before.products.rows > 1) {
+    values[Place("pack_a")] = 0;
+    if (const size_t at = Place("load_a"); at != knobs_.size()) values[at] = 0;
   }
   const size_t inner = Place("inner");
   if (inner != knobs_.size() && (before.row_block <= before.rows ||

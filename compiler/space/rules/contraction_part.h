@@ -38,6 +38,11 @@ class ContractionPart : public KnobbedPart<ContractionChoices> {
   }
   ContractionTiling Decode(const KnobValues& values) const;
 
+  void FindForms();
+  // Elements of A in one vector load that multiplications take lanes of.
+  int64_t LanesOfA(const ProductForm& products) const;
+  bool ContiguousInA(int index) const;
+
   // contraction_knobs.cc
   void AddKernelKnobs();
   void AddBlockKnobs();
@@ -45,6 +50,9 @@ class ContractionPart : public KnobbedPart<ContractionChoices> {
   void AddConstraints();
   // contraction_defaults.cc
   void SetDefaults();
+  bool LoadsVectorsOfA(const ProductForm& products) const;
+  // Null: plain multiply-adds.
+  const ProductForm* DefaultForm() const;
   // Legal micro-kernels (their lanes, vectors, rows and row index), the
   // quickest by the model first, until `visit` returns true.
   void VisitRankedKernels(
@@ -67,6 +75,11 @@ class ContractionPart : public KnobbedPart<ContractionChoices> {
   const ContractionShape shape_;
   const int stage_count_;
   int64_t target_lanes_ = 1;
+  // What one instruction can sum for these types; without the plain
+  // multiply-add, which is always there. By depth.
+  std::vector<ProductForm> forms_;
+  // Whether A can be loaded in vectors along a summed index.
+  bool lanes_of_a_ = false;
   std::vector<int> row_indices_;  // candidates, innermost first
   int split_k_ = -1;              // the largest summed index
   std::vector<std::vector<int>> k_orders_;

@@ -22,6 +22,47 @@ bool Uses(const Expr& access, int index) {
       [&](const Affine& form) { return form.Coeff(index) != 0; });
 }
 
+// Whether nothing but conversions to `type` stands between the operands of
+// `value` and it.
+bool ConvertsOnlyTo(const Expr& value, DType type) {
+  if (value.kind == Expr::Kind::kAccess) return true;
+  if (value.kind == Expr::Kind::kCast && value.dtype != type) return false;
+  return std::all_of(
+      value.operands.begin(), value.operands.end(),
+      [&](const ExprPtr& operand) { return ConvertsOnlyTo(*operand, type); });
+}
+
+int GroupIndex(const Workload& w, const Stage& s,
+               const ContractionShape& shape) {
+  if (w.tensors[shape.a->tensor].dtype != w.tensors[shape.b->tensor].dtype ||
+      !ConvertsOnlyTo(*s.value, s.accumulator)) {
+    return -1;
+  }
+  const auto whole = [](const Expr& access, int index) {
+    int uses = 0;
+    bool alone = true;
+    for (const Affine& form : access.subscripts) {
+      if (form.Coeff(index) == 0) continue;
+      ++uses;
+      alone = alone && form.terms().size() == 1 && form.Coeff(index) == 1;
+    }
+    return uses == 1 && alone;
+  };
+  int best = -1;
+  bool best_contiguous = false;
+  for (int index : shape.k) {
+    if (!whole(*shape.a, index) || !whole(*shape.b, index)) continue;
+    const bool contiguous = FlatForm(w, *shape.a).Coeff(index) == 1;
+    const bool better = best < 0 || contiguous > best_contiguous ||
+                        (contiguous == best_contiguous &&
+                         w.indices[index].extent > w.indices[best].extent);
+    if (!better) continue;
+    best = index;
+    best_contiguous = contiguous;
+  }
+  return best;
+}
+
 }  // namespace
 
 int64_t ContractionShape::Rows(const Workload& workload) const {
@@ -74,6 +115,7 @@ std::optional<ContractionShape> MatchContraction(const Workload& w, int stage) {
   shape.b_contiguous = step == 1;
   // Vectors of B would be gathered for a handful of rows.
   if (!shape.b_contiguous && shape.Rows(w) < 8) return std::nullopt;
+  shape.group = GroupIndex(w, s, shape);
   shape.fusable_stages = FusableStages(w, stage);
   return shape;
 }

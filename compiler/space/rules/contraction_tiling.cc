@@ -35,7 +35,8 @@ int64_t TilingFacts::KBlocks() const {
 int64_t TilingFacts::InnerTrips() const {
   if (t_.k_order.empty()) return 1;
   const int inner = t_.k_order.back();
-  return inner == t_.split_k ? t_.k_block : Extent(inner);
+  const int64_t values = inner == t_.split_k ? t_.k_block : Extent(inner);
+  return inner == t_.group ? CeilDiv(values, t_.products.depth) : values;
 }
 
 bool TilingFacts::Active(LoopGroup group) const {
@@ -96,7 +97,8 @@ int64_t TilingFacts::EmittedVectors() const {
 int64_t TilingFacts::CodeSize() const {
   const int64_t k_variants = std::min<int64_t>(KBlocks(), 3);
   // Clearing and storing an accumulator cost about one multiply-add each.
-  return EmittedRows() * EmittedVectors() * k_variants * (t_.unroll + 2);
+  const int64_t copies = LaneSteps() > 1 ? LaneSteps() + 1 : t_.unroll;
+  return EmittedRows() * EmittedVectors() * k_variants * (copies + 2);
 }
 
 double TilingFacts::ModelCycles() const {
@@ -106,13 +108,18 @@ double TilingFacts::ModelCycles() const {
   // the first-level cache.
   constexpr double kLoadCost = 0.05;      // cycles each
   constexpr double kStreamCost = 0.0047;  // cycles per byte of B
-  const double k = static_cast<double>(KExtent());
+  const double k = t_.group < 0
+                       ? static_cast<double>(KExtent())
+                       : static_cast<double>(KExtent()) / Extent(t_.group) *
+                             static_cast<double>(Steps(t_.group));
   const auto tile_cycles = [&](int64_t rows, int64_t vectors) {
     if (rows == 0 || vectors == 0) return 0.0;
     const double fmas = static_cast<double>(rows * vectors);
-    const double loads = shape_.vector_in_a
-                             ? static_cast<double>(vectors + rows * vectors)
-                             : static_cast<double>(vectors + rows);
+    const double loads =
+        shape_.vector_in_a
+            ? static_cast<double>(vectors + rows * vectors)
+            : static_cast<double>(vectors) +
+                  static_cast<double>(rows) / static_cast<double>(LaneSteps());
     const double step = std::max({fmas / 2, loads / 2, kFmaLatency}) +
                         kLoadCost * loads +
                         kStreamCost * 4 * t_.lanes * vectors;

@@ -8,7 +8,9 @@
 
 #include "absl/types/span.h"
 #include "compiler/expr/expr.h"
+#include "compiler/space/rules/accesses.h"
 #include "compiler/space/rules/contraction_shape.h"
+#include "compiler/target/target.h"
 
 namespace regatta {
 
@@ -27,8 +29,15 @@ struct ContractionTiling {
   int64_t row_block = 1, vector_block = 1, k_block = 1;
   absl::Span<const int> k_order;  // summed indices, outermost first
   int64_t unroll = 1;             // of the innermost of them
-  bool pack_a = false;            // copy the block of A
-  bool pack_b = false;            // copy B into panels of one tile's width
+  // Products of `depth` neighbours along `group` that one instruction sums;
+  // depth 1: multiply-adds of one each.
+  ProductForm products;
+  int group = -1;
+  // Neighbours of A along the innermost summed index that one vector load
+  // brings into lanes; 1: A is loaded element by element (group by group).
+  int64_t a_lanes = 1;
+  bool pack_a = false;  // copy the block of A
+  bool pack_b = false;  // copy B into panels of one tile's width
   std::array<LoopGroup, 3> order = {LoopGroup::kN, LoopGroup::kK,
                                     LoopGroup::kM};
   bool rows_inside = true;  // within a block: row tiles inside vector tiles
@@ -36,6 +45,18 @@ struct ContractionTiling {
   enum class Parallel { kNone, kM, kN, kBatch } parallel = Parallel::kNone;
 
   int64_t TileWidth() const { return lanes * vectors; }
+  bool Grouped() const { return products.depth > 1; }
+  // Columns of one block of products.
+  int64_t BlockCols() const {
+    return products.cols == 0 ? lanes : products.cols;
+  }
+  // Vector registers that the micro-kernel keeps busy.
+  int64_t Registers() const {
+    const int64_t sums =
+        (rows + products.rows - 1) / products.rows * products.rows * vectors;
+    return sums + TileWidth() / BlockCols() + (a_lanes > 1 ? rows : 1) +
+           (products.unsigned_a ? vectors + 1 : 0);
+  }
 };
 
 // Numbers about a tiling that constraints and heuristics share.
@@ -53,6 +74,16 @@ class TilingFacts {
   // Product of all summed extents.
   int64_t KExtent() const;
   int64_t KBlocks() const;
+  // Values of a summed index that are taken one after the other: as many as it
+  // has, or groups of them.
+  int64_t Steps(int index) const {
+    return index == t_.group ? CeilDiv(Extent(index), t_.products.depth)
+                             : Extent(index);
+  }
+  // Steps of the innermost summed index in one vector of A.
+  int64_t LaneSteps() const {
+    return t_.a_lanes > 1 ? t_.a_lanes / t_.products.depth : 1;
+  }
   // Trips of the innermost summed loop.
   int64_t InnerTrips() const;
   // Loops of a group that run more than once.
