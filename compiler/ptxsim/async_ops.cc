@@ -1,5 +1,6 @@
 // cp.async: copies from global to shared memory whose data arrive only when
 // their thread waits for them. The global data are read when the copy starts.
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -98,6 +99,8 @@ void CommitGroup(const Instruction&, WarpContext& warp) {
 void WaitGroup(const Instruction& in, WarpContext& warp) {
   BlockContext& block = *warp.block;
   const uint32_t now = block.clocks.Now(warp.index);
+  const size_t in_flight = in.mode == 1 ? 0 : std::min<size_t>(in.immediate, 3);
+  ++block.counters->async_waits[in_flight];
   warp.copies.Wait(
       warp.mask, in.immediate, in.mode == 1,
       [&](const AsyncCopies::Copy& copy) {

@@ -165,6 +165,8 @@ void Decode(InstructionBuilder& b, bool returns) {
   b.RequireOperands(first + 1 + sources, first + 1 + sources);
   if (returns) {
     b.Destination(kResult, 0, in.type);
+    in.late_first = kResult;
+    in.late_count = 1;
   } else {
     in.operand[kResult] = b.Scratch(in.type);
   }

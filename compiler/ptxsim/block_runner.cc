@@ -41,91 +41,71 @@ BlockRunner::BlockRunner(const Program& program, const Dim3& grid,
   }
 }
 
-void BlockRunner::FillSpecials(Warp& warp, uint64_t number, const Dim3& grid) {
+uint64_t BlockRunner::SpecialValue(Special special, const Warp& warp,
+                                   int lane) const {
   const Dim3& group = block_.group;
+  const Dim3 thread = ThreadIndex(group, warp.Thread(lane));
+  const uint32_t own = 1u << lane;
+  switch (special) {
+    case Special::kTidX:
+      return thread.x;
+    case Special::kTidY:
+      return thread.y;
+    case Special::kTidZ:
+      return thread.z;
+    case Special::kNtidX:
+      return group.x;
+    case Special::kNtidY:
+      return group.y;
+    case Special::kNtidZ:
+      return group.z;
+    case Special::kCtaidX:
+      return block_.index.x;
+    case Special::kCtaidY:
+      return block_.index.y;
+    case Special::kCtaidZ:
+      return block_.index.z;
+    case Special::kNctaidX:
+      return grid_.x;
+    case Special::kNctaidY:
+      return grid_.y;
+    case Special::kNctaidZ:
+      return grid_.z;
+    case Special::kLaneid:
+      return lane;
+    case Special::kWarpid:
+      return warp.index;
+    case Special::kNwarpid:
+      return warps_.size();
+    // One processor runs all blocks, one after another.
+    case Special::kSmid:
+      return 0;
+    case Special::kNsmid:
+      return 1;
+    case Special::kGridid:
+      return 0;
+    case Special::kLanemaskEq:
+      return own;
+    case Special::kLanemaskLe:
+      return own | (own - 1);
+    case Special::kLanemaskLt:
+      return own - 1;
+    case Special::kLanemaskGe:
+      return ~(own - 1);
+    case Special::kLanemaskGt:
+      return ~(own | (own - 1));
+    case Special::kDynamicSharedBytes:
+      return block_.shared.size() - program_.static_shared_bytes;
+    case Special::kTotalSharedBytes:
+      return block_.shared.size();
+  }
+  return 0;
+}
+
+void BlockRunner::FillSpecials(Warp& warp) {
   for (const SpecialSlot& slot : program_.specials) {
     for (int lane = 0; lane < kLanes; ++lane) {
-      const Dim3 thread = ThreadIndex(group, warp.Thread(lane));
-      const uint32_t own = 1u << lane;
-      uint64_t value = 0;
-      switch (slot.special) {
-        case Special::kTidX:
-          value = thread.x;
-          break;
-        case Special::kTidY:
-          value = thread.y;
-          break;
-        case Special::kTidZ:
-          value = thread.z;
-          break;
-        case Special::kNtidX:
-          value = group.x;
-          break;
-        case Special::kNtidY:
-          value = group.y;
-          break;
-        case Special::kNtidZ:
-          value = group.z;
-          break;
-        case Special::kCtaidX:
-          value = block_.index.x;
-          break;
-        case Special::kCtaidY:
-          value = block_.index.y;
-          break;
-        case Special::kCtaidZ:
-          value = block_.index.z;
-          break;
-        case Special::kNctaidX:
-          value = grid.x;
-          break;
-        case Special::kNctaidY:
-          value = grid.y;
-          break;
-        case Special::kNctaidZ:
-          value = grid.z;
-          break;
-        case Special::kLaneid:
-          value = lane;
-          break;
-        case Special::kWarpid:
-          value = warp.index;
-          break;
-        case Special::kNwarpid:
-          value = warps_.size();
-          break;
-        // One processor runs all blocks, one after another.
-        case Special::kSmid:
-          value = 0;
-          break;
-        case Special::kNsmid:
-          value = 1;
-          break;
-        case Special::kGridid:
-          value = 0;
-          break;
-        case Special::kLanemaskEq:
-          value = own;
-          break;
-        case Special::kLanemaskLe:
-          value = own | (own - 1);
-          break;
-        case Special::kLanemaskLt:
-          value = own - 1;
-          break;
-        case Special::kLanemaskGe:
-          value = ~(own - 1);
-          break;
-        case Special::kLanemaskGt:
-          value = ~(own | (own - 1));
-          break;
-        case Special::kDynamicSharedBytes:
-          value = block_.shared.size() - program_.static_shared_bytes;
-          break;
-        case Special::kTotalSharedBytes:
-          value = block_.shared.size();
-          break;
-      }
+      const uint64_t value = SpecialValue(slot.special, warp, lane);
       if (slot.wide) {
         Cells64(warp, slot.slot)[lane] = value;
       } else {
@@ -153,7 +133,7 @@ void BlockRunner::StartBlock(uint64_t number) {
     warp.groups.Reset(warp.alive);
     warp.state = State::kReady;
     warp.copies.Reset();
-    FillSpecials(warp, number, grid_);
+    FillSpecials(warp);
   }
 }
 
@@ -213,80 +193,85 @@ BlockRunner::Stop BlockRunner::RunWarp(Warp& warp) {
     }
     warp.mask = mask;
     warp.pc = pc;
-    switch (in.flow) {
-      case Flow::kNext:
-        if (mask != 0) in.run(in, warp);
-        if (block_.faulted) return Stop::kFault;
-        break;
-      case Flow::kBranch:
-        groups.pc = pc + 1;
-        if (mask == groups.active) {
-          groups.pc = in.target;
-        } else if (mask != 0) {
-          ++block_.counters->divergent_branches;
-          groups.Split(mask, in.target);
-        }
-        break;
-      case Flow::kBranchTable:
-        BranchByTable(warp, in, mask);
-        break;
-      case Flow::kExit:
-        groups.pc = pc + 1;
-        warp.alive &= ~mask;
-        groups.active &= ~mask;
-        break;
-      case Flow::kWarpSync: {
-        if (mask == 0) break;
-        const uint32_t named =
-            Cells32(warp, in.operand[kSyncOperand])[std::countr_zero(mask)];
-        if (!AwaitLanes(warp, mask, named & warp.alive)) {
-          if (block_.faulted) return Stop::kFault;
-          continue;
-        }
-        in.run(in, warp);
-        break;
-      }
-      case Flow::kConverged:
-        if (mask == 0) break;
-        if (!AwaitLanes(warp, mask, ~0u)) {
-          if (block_.faulted) return Stop::kFault;
-          continue;
-        }
-        in.run(in, warp);
-        if (block_.faulted) return Stop::kFault;
-        break;
-      case Flow::kBarrier:
-        if (mask == 0) break;
-        if (in.aligned && mask != warp.alive) {
-          // All lanes of a warp execute an aligned barrier together.
-          SetFault(warp, FaultKind::kBarrierDivergence, std::countr_zero(mask),
-                   absl::StrCat("is for all lanes of the warp, 0x",
-                                absl::Hex(warp.alive), ", only 0x",
-                                absl::Hex(mask), " are here"));
-          return Stop::kFault;
-        }
-        if (!AwaitLanes(warp, mask, warp.alive)) {
-          if (block_.faulted) return Stop::kFault;
-          continue;
-        }
-        ++executions_[pc];
-        ++block_.executed;
-        if (!ArriveAtBarrier(warp, in, mask)) return Stop::kFault;
-        if (warp.state == State::kAtBarrier) return Stop::kBarrier;
-        ++groups.pc;
-        continue;
-      case Flow::kTrap:
-        if (mask == 0) break;
-        SetFault(warp, FaultKind::kTrap, std::countr_zero(mask),
-                 "the kernel stopped itself");
-        return Stop::kFault;
+    Next next = Next::kGoOn;
+    if (in.flow == Flow::kNext) {
+      if (mask != 0) in.run(in, warp);
+      ++groups.pc;
+    } else {
+      next = Control(warp, in, mask);
     }
     if (block_.faulted) return Stop::kFault;
+    if (next == Next::kTryLater) continue;
     ++executions_[pc];
     ++block_.executed;
     if (mask != ~0u) idle_lanes_[pc] += kLanes - std::popcount(mask);
-    if (groups.pc == pc && in.flow != Flow::kBranch) groups.pc = pc + 1;
+    if (next == Next::kBarrier) return Stop::kBarrier;
   }
+}
+
+BlockRunner::Next BlockRunner::Control(Warp& warp, const Instruction& in,
+                                       uint32_t mask) {
+  LaneGroups& groups = warp.groups;
+  if (mask == 0) {
+    ++groups.pc;
+    return Next::kGoOn;
+  }
+  switch (in.flow) {
+    case Flow::kNext:
+      break;
+    case Flow::kBranch:
+      if (mask == groups.active) {
+        groups.pc = in.target;
+        return Next::kGoOn;
+      }
+      ++block_.counters->divergent_branches;
+      groups.Split(mask, in.target);
+      break;
+    case Flow::kBranchTable:
+      BranchByTable(warp, in, mask);
+      return Next::kGoOn;
+    case Flow::kExit:
+      warp.alive &= ~mask;
+      groups.active &= ~mask;
+      break;
+    case Flow::kWarpSync: {
+      const uint32_t named =
+          Cells32(warp, in.operand[kSyncOperand])[std::countr_zero(mask)];
+      if (!AwaitLanes(warp, mask, named & warp.alive)) return Next::kTryLater;
+      in.run(in, warp);
+      break;
+    }
+    case Flow::kConverged:
+      if (!AwaitLanes(warp, mask, ~0u)) return Next::kTryLater;
+      in.run(in, warp);
+      break;
+    case Flow::kBarrier:
+      return ControlBarrier(warp, in, mask);
+    case Flow::kTrap:
+      SetFault(warp, FaultKind::kTrap, std::countr_zero(mask),
+               "the kernel stopped itself");
+      break;
+  }
+  ++groups.pc;
+  return Next::kGoOn;
+}
+
+BlockRunner::Next BlockRunner::ControlBarrier(Warp& warp, const Instruction& in,
+                                              uint32_t mask) {
+  if (in.aligned && mask != warp.alive) {
+    // All lanes of a warp execute an aligned barrier together.
+    SetFault(
+        warp, FaultKind::kBarrierDivergence, std::countr_zero(mask),
+        absl::StrCat("is for all lanes of the warp, 0x", absl::Hex(warp.alive),
+                     ", only 0x", absl::Hex(mask), " are here"));
+    return Next::kTryLater;
+  }
+  if (!AwaitLanes(warp, mask, warp.alive)) return Next::kTryLater;
+  ArriveAtBarrier(warp, in, mask);
+  // A warp that waits goes on when the barrier releases it.
+  if (warp.state == State::kAtBarrier) return Next::kBarrier;
+  ++warp.groups.pc;
+  return Next::kGoOn;
 }
 
 bool BlockRunner::AwaitLanes(Warp& warp, uint32_t mask, uint32_t needed) {
@@ -343,7 +328,7 @@ void BlockRunner::BranchByTable(Warp& warp, const Instruction& in,
   if (split) ++block_.counters->divergent_branches;
 }
 
-bool BlockRunner::ArriveAtBarrier(Warp& warp, const Instruction& in,
+void BlockRunner::ArriveAtBarrier(Warp& warp, const Instruction& in,
                                   uint32_t mask) {
   const int lane = std::countr_zero(mask);
   const uint32_t number = Cells32(warp, in.operand[1])[lane];
@@ -355,7 +340,7 @@ bool BlockRunner::ArriveAtBarrier(Warp& warp, const Instruction& in,
              absl::StrCat("barrier ", number, " for ", threads,
                           " threads: barriers are 0 to 15, and threads come "
                           "in whole warps"));
-    return false;
+    return;
   }
   const bool waits = in.barrier != BarrierKind::kArrive;
   barriers_.Arrive(number, warp.index, waits, threads / kLanes,
@@ -375,7 +360,6 @@ bool BlockRunner::ArriveAtBarrier(Warp& warp, const Instruction& in,
     // Its arrival may complete the barrier for those who wait.
     CompleteBarriers();
   }
-  return true;
 }
 
 void BlockRunner::CompleteBarriers() {
@@ -431,6 +415,8 @@ void BlockRunner::Count(Counters& counters) const {
     const uint64_t times = executions_[pc];
     counters.warp_instructions[static_cast<int>(in.kind)] += times;
     counters.issue_slots += times * in.issue_slots;
+    if (in.fill == Fill::kGlobal) counters.global_fills += times;
+    if (in.fill == Fill::kShared) counters.shared_fills += times;
     if (in.kind == InstructionClass::kFma) {
       counters.thread_fmas += times * kLanes - idle_lanes_[pc];
     } else if (in.kind == InstructionClass::kMatrix) {

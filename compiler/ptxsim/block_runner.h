@@ -38,15 +38,22 @@ class BlockRunner {
     std::unique_ptr<std::byte[]> memory;
   };
 
-  void FillSpecials(Warp& warp, uint64_t number, const Dim3& grid);
+  uint64_t SpecialValue(Special special, const Warp& warp, int lane) const;
+  void FillSpecials(Warp& warp);
   void StartBlock(uint64_t number);
   Stop RunWarp(Warp& warp);
-  // The parts of RunWarp for instructions that are not frequent; false when the
-  // warp cannot go on.
+  // What follows an instruction that is not kNext: the next one, another try
+  // when other lanes have come, or a rest at a barrier. block.faulted may be
+  // set.
+  enum class Next { kGoOn, kTryLater, kBarrier };
+  Next Control(Warp& warp, const Instruction& in, uint32_t mask);
+  Next ControlBarrier(Warp& warp, const Instruction& in, uint32_t mask);
+  // Whether the lanes in `needed` are all in `mask`. If not, the running group
+  // waits or the block faults.
   bool AwaitLanes(Warp& warp, uint32_t mask, uint32_t needed);
   void ReportMissingLanes(Warp& warp);
   void BranchByTable(Warp& warp, const Instruction& in, uint32_t mask);
-  bool ArriveAtBarrier(Warp& warp, const Instruction& in, uint32_t mask);
+  void ArriveAtBarrier(Warp& warp, const Instruction& in, uint32_t mask);
   void CompleteBarriers();
   void Release(int barrier);
   void ReportDeadlock();

@@ -240,7 +240,6 @@ void DecodeSetp(InstructionBuilder& b) {
   b.out().run = CompareHandler<true>(type, comparison);
   if (b.out().run == nullptr) return b.Fail("has no form of that type");
   const Operand& destination = b.raw(0);
-  b.out().operand[1] = kNoSlot;
   if (destination.kind == Operand::Kind::kPair) {
     b.DestinationOf(0, destination.elements[0], Type::kPred);
     b.DestinationOf(1, destination.elements[1], Type::kPred);

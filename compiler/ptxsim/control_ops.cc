@@ -60,9 +60,8 @@ void DecodeBarrier(InstructionBuilder& b) {
   const size_t operands = b.operands() - (*what == 2 ? 1 : 0);
   if (operands == next + 2) {
     b.Source(2, next + 1, Type::kB32);
-  } else {
-    in.operand[2] = kNoSlot;
-    if (in.barrier == BarrierKind::kArrive) b.Fail("needs a thread count");
+  } else if (in.barrier == BarrierKind::kArrive) {
+    b.Fail("needs a thread count");
   }
 }
 

@@ -32,12 +32,26 @@ void Counters::Scale(uint64_t numerator, uint64_t denominator) {
                                   numerator / denominator);
   };
   for (uint64_t& count : warp_instructions) scale(count);
-  for (uint64_t* value :
-       {&issue_slots, &thread_fmas, &matrix_macs_f16, &matrix_macs_int8,
-        &matrix_macs_tf32, &shared_requests, &shared_wavefronts,
-        &global_load_requests, &global_load_sectors, &global_store_requests,
-        &global_store_sectors, &async_copy_bytes, &barriers,
-        &divergent_branches}) {
+  for (uint64_t* value : {&issue_slots,
+                          &thread_fmas,
+                          &matrix_macs_f16,
+                          &matrix_macs_int8,
+                          &matrix_macs_tf32,
+                          &shared_requests,
+                          &shared_wavefronts,
+                          &global_load_requests,
+                          &global_load_sectors,
+                          &global_store_requests,
+                          &global_store_sectors,
+                          &async_copy_bytes,
+                          &global_fills,
+                          &shared_fills,
+                          &async_waits[0],
+                          &async_waits[1],
+                          &async_waits[2],
+                          &async_waits[3],
+                          &barriers,
+                          &divergent_branches}) {
     scale(*value);
   }
 }

@@ -55,6 +55,14 @@ struct Counters {
   uint64_t global_store_requests = 0;  // atomics too
   uint64_t global_store_sectors = 0;
   uint64_t async_copy_bytes = 0;
+  // Times that a warp met the first use of what a load brings, by a static
+  // reading of the program: it stands still for the latency of global or shared
+  // memory unless other work hides it.
+  uint64_t global_fills = 0;
+  uint64_t shared_fills = 0;
+  // Times that a warp waited for cp.async copies, by how many groups could stay
+  // in flight: 0, 1, 2, 3 or more.
+  std::array<uint64_t, 4> async_waits = {};
   uint64_t barriers = 0;  // completed, once a block
   uint64_t divergent_branches = 0;
   // Distinct sectors that the launch read and wrote: what must cross the

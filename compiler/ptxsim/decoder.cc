@@ -11,6 +11,7 @@
 #include "base/strings.h"
 #include "compiler/ptxsim/frame_layout.h"
 #include "compiler/ptxsim/instruction_builder.h"
+#include "compiler/ptxsim/latency_points.h"
 #include "compiler/ptxsim/opcode_list.h"
 #include "compiler/ptxsim/race_clocks.h"
 #include "compiler/ptxsim/shared_layout.h"
@@ -49,13 +50,11 @@ struct Expansion : NameResolver {
 
   Slot RegisterSlot(int id) override {
     if (slots[id] == kNoSlot) {
-      slots[id] = frame.NewRegister(function.registers[id].type);
+      slots[id] = frame.NewRegister(function.registers[id]);
     }
     return slots[id];
   }
-  Type RegisterType(int id) const override {
-    return function.registers[id].type;
-  }
+  Type RegisterType(int id) const override { return function.registers[id]; }
   absl::StatusOr<Place> VariablePlace(int id) const override {
     const Variable& variable =
         id < 0 ? module.variables[~id] : function.variables[id];
@@ -122,6 +121,7 @@ class EntryDecoder {
           .kind = InstructionClass::kBranch,
           .line = entry_.line},
          "ret");
+    MarkLatencyPoints(program_);
     frame_.Finish(program_);
     program_.local_bytes =
         static_cast<uint32_t>(AlignUp(program_.local_bytes, 16));

@@ -1,5 +1,6 @@
 #include "compiler/ptxsim/function_parser.h"
 
+#include <charconv>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -97,27 +98,30 @@ absl::Status FunctionParser::ParseRegisters() {
   do {
     ASSIGN_OR_RETURN(const std::string name,
                      cursor_.Identifier("a register's name"));
-    if (!cursor_.TakeIf("<")) {
-      RETURN_IF_ERROR(DeclareRegister(name, *type));
-      continue;
+    int range = 0;
+    if (cursor_.TakeIf("<")) {
+      ASSIGN_OR_RETURN(const uint64_t count,
+                       cursor_.Count("number of registers", kMaxRegisters));
+      RETURN_IF_ERROR(cursor_.Expect(">"));
+      range = static_cast<int>(count);
+      if (range == 0) continue;
     }
-    ASSIGN_OR_RETURN(const uint64_t count,
-                     cursor_.Count("number of registers", kMaxRegisters));
-    RETURN_IF_ERROR(cursor_.Expect(">"));
-    for (uint64_t i = 0; i < count; ++i) {
-      RETURN_IF_ERROR(DeclareRegister(absl::StrCat(name, i), *type));
-    }
+    RETURN_IF_ERROR(DeclareRegisters(name, *type, range));
   } while (cursor_.TakeIf(","));
   return cursor_.Expect(";");
 }
 
-absl::Status FunctionParser::DeclareRegister(const std::string& name,
-                                             Type type) {
-  if (function_.registers.size() >= kMaxRegisters) {
+absl::Status FunctionParser::DeclareRegisters(const std::string& name,
+                                              Type type, int range) {
+  std::vector<Type>& registers = function_.registers;
+  const size_t count = range == 0 ? 1 : range;
+  if (registers.size() + count > kMaxRegisters) {
     return cursor_.Error("too many registers");
   }
-  scopes_.back()[name] = {true, static_cast<int>(function_.registers.size())};
-  function_.registers.push_back({name, type});
+  // A range is remembered under a name that no operand can have.
+  const std::string key = range == 0 ? name : name + "<";
+  scopes_.back()[key] = {true, static_cast<int>(registers.size()), range};
+  registers.insert(registers.end(), count, type);
   return absl::OkStatus();
 }
 
@@ -170,21 +174,35 @@ absl::Status FunctionParser::ParseStatement() {
 
 absl::StatusOr<int> FunctionParser::PredicateRegister(
     const std::string& name) const {
-  const Meaning* meaning = Find(name);
-  if (meaning == nullptr || !meaning->is_register ||
-      function_.registers[meaning->id].type != Type::kPred) {
+  const std::optional<Meaning> meaning = Find(name);
+  if (!meaning.has_value() || !meaning->is_register ||
+      function_.registers[meaning->id] != Type::kPred) {
     return cursor_.Error(absl::StrCat(name, " is no predicate"));
   }
   return meaning->id;
 }
 
-const FunctionParser::Meaning* FunctionParser::Find(
+std::optional<FunctionParser::Meaning> FunctionParser::Find(
     const std::string& name) const {
+  const size_t digits = name.find_last_not_of("0123456789") + 1;
   for (size_t i = scopes_.size(); i-- > 0;) {
-    const auto found = scopes_[i].find(name);
-    if (found != scopes_[i].end()) return &found->second;
+    const Scope& scope = scopes_[i];
+    const auto found = scope.find(name);
+    if (found != scope.end()) return found->second;
+    // %r12 may be of a range %r<20>, or of %r1<3>.
+    for (size_t split = digits; split < name.size(); ++split) {
+      if (name[split] == '0' && split + 1 < name.size()) continue;
+      const auto range = scope.find(name.substr(0, split) + "<");
+      if (range == scope.end()) continue;
+      int number = 0;
+      const auto parsed = std::from_chars(name.data() + split,
+                                          name.data() + name.size(), number);
+      if (parsed.ec == std::errc() && number < range->second.count) {
+        return Meaning{true, range->second.id + number};
+      }
+    }
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 absl::StatusOr<Operand> FunctionParser::ParseOperand() {
@@ -274,7 +292,7 @@ absl::StatusOr<Operand> FunctionParser::ParseName() {
     operand.kind = Operand::Kind::kSink;
     return operand;
   }
-  if (const Meaning* meaning = Find(operand.name); meaning != nullptr) {
+  if (const std::optional<Meaning> meaning = Find(operand.name)) {
     operand.kind = meaning->is_register ? Operand::Kind::kRegister
                                         : Operand::Kind::kVariable;
     operand.id = meaning->id;

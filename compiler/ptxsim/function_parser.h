@@ -2,7 +2,9 @@
 #ifndef REGATTA_COMPILER_PTXSIM_FUNCTION_PARSER_H_
 #define REGATTA_COMPILER_PTXSIM_FUNCTION_PARSER_H_
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +30,8 @@ class FunctionParser {
   struct Meaning {
     bool is_register = false;
     int id = 0;
+    // Of a range: NAME0, NAME1, ... have this and the following ids.
+    int count = 0;
   };
 
   absl::Status ParseItem();
@@ -42,13 +46,15 @@ class FunctionParser {
   absl::StatusOr<Operand> ParseList(std::string_view end);
   absl::StatusOr<int64_t> ParseOffset();
   absl::StatusOr<int> PredicateRegister(const std::string& name) const;
-  absl::Status DeclareRegister(const std::string& name, Type type);
-  const Meaning* Find(const std::string& name) const;
+  absl::Status DeclareRegisters(const std::string& name, Type type, int range);
+  // What a name means in the innermost scope that knows it.
+  std::optional<Meaning> Find(const std::string& name) const;
 
   TokenCursor& cursor_;
   const RawModule& module_;
   RawFunction& function_;
-  std::vector<std::map<std::string, Meaning>> scopes_;
+  using Scope = std::map<std::string, Meaning, std::less<>>;
+  std::vector<Scope> scopes_;
   std::vector<int> scope_ids_;
 };
 

@@ -102,6 +102,10 @@ void DecodeMatrix(InstructionBuilder& b, bool store) {
       b.DestinationOf(place, fragments[i], Type::kB32);
     }
   }
+  if (!store) {
+    in.late_first = kAddress + 1;
+    in.late_count = in.vector;
+  }
   in.run = store ? StoreMatrix : LoadMatrix;
 }
 

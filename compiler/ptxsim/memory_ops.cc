@@ -153,6 +153,10 @@ void DecodeAccess(InstructionBuilder& b, bool store) {
     }
     in.mode = static_cast<uint8_t>(width);
   }
+  if (!store) {
+    in.late_first = kAddressPlace + 1;
+    in.late_count = in.vector;
+  }
   in.run = store ? Store : Load;
 }
 

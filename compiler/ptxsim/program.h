@@ -9,6 +9,7 @@
 #ifndef REGATTA_COMPILER_PTXSIM_PROGRAM_H_
 #define REGATTA_COMPILER_PTXSIM_PROGRAM_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -49,6 +50,16 @@ enum class Rounding : uint8_t { kNearest, kZero, kDown, kUp, kNearestAway };
 inline constexpr int kMaxOperands = 16;
 inline constexpr int kSyncOperand = kMaxOperands - 1;
 
+using Operands = std::array<Slot, kMaxOperands>;
+constexpr Operands NoOperands() {
+  Operands none = {};
+  for (Slot& slot : none) slot = kNoSlot;
+  return none;
+}
+
+// What an instruction may have to wait for before it can start.
+enum class Fill : uint8_t { kNone, kShared, kGlobal };
+
 // What the fields mean to an instruction is said where it is decoded.
 struct Instruction {
   Handler run = nullptr;
@@ -74,7 +85,12 @@ struct Instruction {
   bool aligned = false;  // a barrier that all lanes of a warp reach together
   uint16_t flags = 0;
   uint32_t immediate = 0;
-  Slot operand[kMaxOperands] = {};
+  // The first use of a load's result, which the hardware waits for; and of a
+  // load, which operands arrive late (latency_points.h).
+  Fill fill = Fill::kNone;
+  uint8_t late_first = 0;
+  uint8_t late_count = 0;
+  Operands operand = NoOperands();
 };
 
 enum class Special : uint8_t {

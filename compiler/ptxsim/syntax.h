@@ -34,11 +34,6 @@ struct Variable {
   int line = 0;
 };
 
-struct Register {
-  std::string name;
-  Type type = Type::kB32;
-};
-
 struct Operand {
   enum class Kind : uint8_t {
     kRegister,  // id: index in RawFunction::registers
@@ -90,7 +85,7 @@ struct RawFunction {
   int line = 0;
   std::vector<int> parameters;  // variables of space kParam, in order
   std::vector<int> results;     // of a .func
-  std::vector<Register> registers;
+  std::vector<Type> registers;  // of each
   std::vector<Variable> variables;
   std::vector<Statement> statements;
   std::vector<Label> labels;

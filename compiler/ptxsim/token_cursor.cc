@@ -10,8 +10,8 @@
 namespace regatta::ptxsim {
 namespace {
 
-// More than any kernel has, and little enough that hostile text cannot make us
-// take all memory.
+// Of a module: more than any has, and little enough that hostile text cannot
+// make us take all memory.
 constexpr uint64_t kMaxVariableBytes = 64 << 20;
 
 }  // namespace
@@ -92,6 +92,10 @@ absl::StatusOr<Variable> TokenCursor::ParseVariable(Space space,
     if (variable.bytes > kMaxVariableBytes) {
       return Error(absl::StrCat("variable ", variable.name, " is too large"));
     }
+  }
+  variable_bytes_ += variable.bytes;
+  if (variable_bytes_ > kMaxVariableBytes) {
+    return Error("the module's variables are too large");
   }
   if (TakeIf("=")) RETURN_IF_ERROR(ParseInitial(variable));
   return variable;

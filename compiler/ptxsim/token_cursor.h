@@ -51,6 +51,7 @@ class TokenCursor {
 
   const std::vector<Token>& tokens_;
   size_t at_ = 0;
+  uint64_t variable_bytes_ = 0;  // of all variables so far
 };
 
 }  // namespace regatta::ptxsim

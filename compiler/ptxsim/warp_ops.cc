@@ -68,7 +68,6 @@ void DecodeShuffle(InstructionBuilder& b) {
   if (b.TakeType() != Type::kB32) return b.Fail("is for .b32");
   b.out().mode = static_cast<uint8_t>(*mode);
   b.out().run = Shuffle;
-  b.out().operand[1] = kNoSlot;
   const Operand& to = b.raw(0);
   if (to.kind == Operand::Kind::kPair) {
     b.DestinationOf(0, to.elements[0], Type::kB32);
@@ -146,7 +145,6 @@ void DecodeMatch(InstructionBuilder& b) {
   }
   b.out().mode = static_cast<uint8_t>(*mode);
   b.out().run = type == Type::kB64 ? Match<uint64_t> : Match<uint32_t>;
-  b.out().operand[1] = kNoSlot;
   const Operand& to = b.raw(0);
   if (to.kind == Operand::Kind::kPair) {
     b.DestinationOf(0, to.elements[0], Type::kB32);

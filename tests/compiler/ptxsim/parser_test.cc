@@ -60,6 +60,42 @@ TEST(PtxParserTest, ModulesWithoutWhatTheyNeed) {
               HasSubstr("recursion"));
 }
 
+TEST(PtxParserTest, HugeDeclarationsTakeNoMemory) {
+  const std::string head = ".version 8.0\n.target sm_80\n";
+  const auto refused = [&](const std::string& text) {
+    const auto module = PtxModule::Parse(head + text);
+    return module.ok() ? std::string() : std::string(module.status().message());
+  };
+  EXPECT_THAT(refused(".global .b8 a[60000000]; .global .b8 b[60000000];"),
+              HasSubstr("too large"));
+  EXPECT_THAT(refused(".global .b64 a[100000][100000][100000];"),
+              HasSubstr("too large"));
+  EXPECT_THAT(refused(".entry k() { .reg .b32 %r<4000000000>; ret; }"),
+              HasSubstr("number of registers"));
+  EXPECT_THAT(refused(".entry k() { .local .b8 l[1000000]; ret; }"),
+              HasSubstr("local memory"));
+  EXPECT_THAT(refused(".entry k() { .shared .b8 s[1000000]; ret; }"),
+              HasSubstr("static shared memory"));
+}
+
+TEST(PtxParserTest, RangesOfRegisters) {
+  const auto parses = [](const std::string& statement) {
+    return PtxModule::Parse(
+               ".version 8.0\n.target sm_80\n.entry k() {\n"
+               ".reg .b32 %a<3>, b1, %c12<2>; { .reg .b64 %a<2>;\n" +
+               statement + " } ret; }")
+        .ok();
+  };
+  EXPECT_TRUE(parses("mov.b32 %a2, b1;"));  // of the outer range
+  EXPECT_TRUE(parses("mov.b64 %a1, 0;"));   // of the inner one
+  EXPECT_FALSE(parses("mov.b32 %a1, b1;"));
+  EXPECT_FALSE(parses("mov.b32 %a3, b1;"));
+  EXPECT_FALSE(parses("mov.b32 %a02, b1;"));
+  EXPECT_FALSE(parses("mov.b32 %a, b1;"));
+  EXPECT_TRUE(parses("mov.b32 b1, %c121;"));
+  EXPECT_FALSE(parses("mov.b32 b1, %c122;"));
+}
+
 TEST(PtxParserTest, EntriesAreDescribed) {
   const auto module = PtxModule::Parse(R"(
 .version 8.0
