@@ -2,6 +2,7 @@
 regatta_test(compiler_opencl_test
   codegen_support.cc
   device_cases.cc
+  device_code_checks.cc
   device_programs.cc
   device_support.cc
   module_support.cc
@@ -11,3 +12,16 @@ regatta_test(compiler_opencl_test
   ../support/loop_interpreter.cc
   ../support/race_detector.cc
   LIBS regatta_compiler regatta_codegen regatta_run TIMEOUT 300)
+# Needs NVRTC of a CUDA toolkit; no GPU.
+regatta_test(compiler_cuda_test
+  codegen_support.cc
+  cuda_code_test.cc
+  cuda_run.cc
+  device_cases.cc
+  device_code_checks.cc
+  device_programs.cc
+  device_support.cc
+  module_support.cc
+  ../support/loop_interpreter.cc
+  ../support/race_detector.cc
+  LIBS regatta_compiler regatta_codegen regatta_ptxsim TIMEOUT 300)
