@@ -12,9 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "base/random.h"
 #include "compiler/codegen/code_generator.h"
-#include "compiler/module/half.h"
 #include "compiler/module/tensor_bytes.h"
 
 namespace regatta {
@@ -106,25 +104,6 @@ std::string ArmProgramsMissing() {
     if (!InPath(program)) return absl::StrCat("no ", program, " here");
   }
   return "";
-}
-
-std::vector<TensorValues> FullRangeInputs(const Workload& workload,
-                                          uint64_t seed) {
-  Random random(seed);
-  std::vector<TensorValues> inputs;
-  for (const int id : workload.TensorsWithRole(TensorRole::kInput)) {
-    const TensorDecl& tensor = workload.tensors[id];
-    TensorValues values(tensor.Elements());
-    for (double& value : values) {
-      value = tensor.dtype == DType::kI8
-                  ? static_cast<double>(random.Below(256)) - 128
-              : IsFloat(tensor.dtype)
-                  ? RoundToDType(random.Unit() * 2 - 1, tensor.dtype)
-                  : static_cast<double>(random.Below(15)) - 7;
-    }
-    inputs.push_back(std::move(values));
-  }
-  return inputs;
 }
 
 ArmProgram::ArmProgram() {

@@ -29,10 +29,6 @@ Target ArmTarget(const std::string& mcpu);
 // Why programs cannot run here: "no qemu-aarch64". Empty: they can.
 std::string ArmProgramsMissing();
 
-// Random values; bytes take all of their range.
-std::vector<TensorValues> FullRangeInputs(const Workload& workload,
-                                          uint64_t seed);
-
 class ArmProgram {
  public:
   ArmProgram();

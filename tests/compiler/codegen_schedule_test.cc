@@ -110,6 +110,37 @@ TEST(Compile, StreamedSchedulesAgreeWithTheInterpreter) {
   }
 }
 
+// Also where an instruction takes one operand as unsigned.
+TEST(Compile, SumsOfBytesAreExactOverTheirWholeRange) {
+  for (const char* text :
+       {"matmul(m=17,n=35,k=70,dtype=i8)", "matmul(m=4,n=16,k=1,dtype=i8)",
+        "batch_matmul(b=2,m=9,n=40,k=21,dtype=i8)",
+        "conv2d(n=1,h=8,w=7,ci=5,co=20,kh=3,kw=3,pad=1,dtype=i8)",
+        "conv2d(n=1,h=9,w=19,ci=6,co=8,kh=3,kw=3,stride=2,pad=1,dtype=i8,"
+        "layout=NCHW)"}) {
+    const auto workload = ParseWorkload(text);
+    ASSERT_STATUS_OK(workload);
+    const auto inputs = FullRangeInputs(*workload, 5);
+    const auto expected = Interpret(*workload, inputs);
+    for (const NamedTarget& target : RunnableTargets()) {
+      const auto space = CreateSpace(*workload, target.target, 1);
+      ASSERT_STATUS_OK(space);
+      Random random(7);
+      std::vector<Schedule> schedules = {space->Default()};
+      for (int i = 0; i < 3; ++i) {
+        if (auto s = space->Sample(random)) schedules.push_back(*s);
+      }
+      for (const Schedule& schedule : schedules) {
+        const std::string printed = space->Print(schedule);
+        const auto module = Compile(*space, printed, "k");
+        ASSERT_STATUS_OK(module) << text << " " << printed;
+        ExpectNear(*workload, RunModule(*module, *workload, inputs), expected,
+                   target.name + " " + printed);
+      }
+    }
+  }
+}
+
 TEST(Compile, CastsFromIndicesToHalfRound) {
   const auto workload =
       ParseWorkload("C[i] = f16(i) where i=4100, C=f32[4100]");

@@ -55,6 +55,81 @@ TEST(LoopVerifier, NamesTheKernelAndTheStatement) {
             "elements");
 }
 
+// acc[0..3] += products of a[0..3] and b[0..15], one row of four columns.
+struct ProductFixture : ProgramWriter {
+  ProductFixture() {
+    a = Add("a", Scope::kInput, DType::kI8, 8);
+    b = Add("b", Scope::kInput, DType::kI8, 16);
+    y = Add("y", Scope::kOutput, DType::kI32, 4);
+    acc = Add("acc", Scope::kRegister, DType::kI32, 4);
+  }
+  // The loops with one change, and what the verifier says of them.
+  std::string Refuse(int64_t a_offset, int64_t sum_offset,
+                     loop::ProductBlock block,
+                     Reduction accumulate = Reduction::kSum) {
+    const int i = Var(), j = Var();
+    Kernel(loop::Block(
+        {loop::For(i, 4, LoopKind::kVector,
+                   loop::Store(acc, V(i), loop::Const(0, DType::kI32))),
+         loop::Store(acc, Affine(sum_offset),
+                     loop::Products(Load(a, Affine(a_offset)),
+                                    Load(b, Affine()), block),
+                     accumulate),
+         loop::For(j, 4, LoopKind::kVector,
+                   loop::Store(y, V(j), Load(acc, V(j))))}));
+    return Refusal(program);
+  }
+  int a, b, y, acc;
+};
+
+TEST(LoopVerifier, ProductsHaveWholeBlocksInBounds) {
+  const loop::ProductBlock block{.rows = 1, .cols = 4, .depth = 4};
+  EXPECT_EQ(ProductFixture().Refuse(0, 0, block), "OK");
+  EXPECT_EQ(ProductFixture().Refuse(4, 0, block), "OK");
+  // One beyond the end of a, of acc, of b.
+  EXPECT_NE(ProductFixture().Refuse(5, 0, block).find("offset of a spans"),
+            std::string::npos);
+  EXPECT_NE(ProductFixture().Refuse(0, 1, block).find("offset of acc spans"),
+            std::string::npos);
+  EXPECT_NE(ProductFixture()
+                .Refuse(0, 0, {.rows = 1, .cols = 4, .depth = 5})
+                .find("offset of b spans"),
+            std::string::npos);
+  EXPECT_NE(ProductFixture()
+                .Refuse(0, 0, {.rows = 0, .cols = 4, .depth = 4})
+                .find("empty block"),
+            std::string::npos);
+  EXPECT_NE(
+      ProductFixture().Refuse(0, 0, block, Reduction::kNone).find("added"),
+      std::string::npos);
+}
+
+TEST(LoopVerifier, ProductsStandAloneAndOutsideVectorLoops) {
+  ProductFixture inside;
+  const int i = inside.Var(), j = inside.Var();
+  const loop::ValuePtr products = loop::Products(
+      inside.Load(inside.a, Affine()), inside.Load(inside.b, Affine()),
+      {.rows = 1, .cols = 4, .depth = 4});
+  inside.Kernel(loop::Block(
+      {loop::For(i, 4, LoopKind::kVector,
+                 loop::Store(inside.acc, V(i), loop::Const(0, DType::kI32))),
+       loop::For(
+           j, 4, LoopKind::kVector,
+           loop::Store(inside.acc, Affine(), products, Reduction::kSum))}));
+  EXPECT_NE(Refusal(inside.program).find("products in a vector loop"),
+            std::string::npos);
+  ProductFixture nested;
+  nested.Kernel(loop::Store(
+      nested.y, Affine(),
+      loop::Binary(BinaryOp::kAdd,
+                   loop::Products(nested.Load(nested.a, Affine()),
+                                  nested.Load(nested.b, Affine()),
+                                  {.rows = 1, .cols = 1, .depth = 4}),
+                   loop::Const(1, DType::kI32))));
+  EXPECT_NE(Refusal(nested.program).find("products inside another value"),
+            std::string::npos);
+}
+
 struct BadProgram {
   const char* name;
   const char* message;  // part of it

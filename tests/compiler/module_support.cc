@@ -31,6 +31,25 @@ std::vector<TensorValues> SeededInputs(const Workload& workload,
   return inputs;
 }
 
+std::vector<TensorValues> FullRangeInputs(const Workload& workload,
+                                          uint64_t seed) {
+  Random random(seed);
+  std::vector<TensorValues> inputs;
+  for (const int id : workload.TensorsWithRole(TensorRole::kInput)) {
+    const TensorDecl& tensor = workload.tensors[id];
+    TensorValues values(tensor.Elements());
+    for (double& value : values) {
+      value = tensor.dtype == DType::kI8
+                  ? static_cast<double>(random.Below(256)) - 128
+              : IsFloat(tensor.dtype)
+                  ? RoundToDType(random.Unit() * 2 - 1, tensor.dtype)
+                  : static_cast<double>(random.Below(15)) - 7;
+    }
+    inputs.push_back(std::move(values));
+  }
+  return inputs;
+}
+
 std::vector<TensorValues> RunModule(const Module& module,
                                     const Workload& workload,
                                     const std::vector<TensorValues>& inputs) {

@@ -15,6 +15,10 @@ namespace regatta {
 // Inputs in [-1, 1], or small integers, that the tensors' types hold exactly.
 std::vector<TensorValues> SeededInputs(const Workload& workload, uint64_t seed);
 
+// The same, but bytes take all of their range.
+std::vector<TensorValues> FullRangeInputs(const Workload& workload,
+                                          uint64_t seed);
+
 // Runs a module on packed tensors between fences.
 std::vector<TensorValues> RunModule(const Module& module,
                                     const Workload& workload,

@@ -17,6 +17,7 @@ TEST(TargetTest, TextComesBackAsItWasGiven) {
         "cpu,triple=x86_64-linux-gnu,mcpu=znver4,vector_bits=512,"
         "vector_registers=32",
         "cpu,triple=aarch64-linux-gnu,mcpu=cortex-a72,features=+neon-sve",
+        "cpu,mcpu=neoverse-v1,products=bf16x2x2x4+i8x2x2x8+i8x4",
         "opencl,features=+cl_khr_fp16+images,vector_bits=128,max_group=256,"
         "local_bytes=32768,subgroup=16",
         "cuda,mcpu=sm_80,vector_bits=128,max_group=1024,local_bytes=166912,"
@@ -45,6 +46,20 @@ TEST(TargetTest, FeaturesAreAskedForByName) {
   EXPECT_FALSE(target->Has("cl_khr_fp64"));
 }
 
+TEST(TargetTest, FormsOfProductsAreRead) {
+  EXPECT_EQ(ParseProductForm("i8x4"),
+            (ProductForm{.type = DType::kI8, .depth = 4}));
+  EXPECT_EQ(ParseProductForm("ui8x4"),
+            (ProductForm{.type = DType::kI8, .unsigned_a = true, .depth = 4}));
+  EXPECT_EQ(
+      ParseProductForm("bf16x2x3x4"),
+      (ProductForm{.type = DType::kBF16, .rows = 2, .cols = 3, .depth = 4}));
+  for (const char* text : {"", "i8", "i8x", "x4", "i8x0", "i8x-4", "i8x2x4",
+                           "i9x4", "ux4", "i8x4x4x4x4", "i8x99999"}) {
+    EXPECT_EQ(ParseProductForm(text), std::nullopt) << text;
+  }
+}
+
 TEST(TargetTest, LanesAreAtLeastOne) {
   Target target{.vector_bits = 512};
   EXPECT_EQ(target.Lanes(4), 16);
@@ -68,6 +83,8 @@ TEST(TargetTest, WrongTextIsRefusedByField) {
       {"cpu,speed=9", "unknown field 'speed'"},
       {"cpu,mcpu=a,mcpu=b", "given twice"},
       {"cpu,features=avx", "features"},
+      {"cpu,products=i8", "products"},
+      {"cpu,products=i8x4,products=i8x4", "given twice"},
       {"cpu,,", "unknown field ''"},
       {"9cpu", "kind"},
       {std::string(100000, 'a'), "too long"}};

@@ -62,12 +62,12 @@ const ProductForm* ContractionPart::DefaultForm() const {
   return nullptr;
 }
 
-// By default: where elements would have to be spread over lanes first.
+// By default wherever it can be: fewer loads, and no element has to be spread
+// over lanes.
 bool ContractionPart::LoadsVectorsOfA(const ProductForm& products) const {
   if (!lanes_of_a_ || products.rows > 1) return false;
-  const DType type = context_.workload.tensors[shape_.a->tensor].dtype;
   const int inner = shape_.k.back();  // of the default order
-  return type != DType::kF32 && ContiguousInA(inner) &&
+  return ContiguousInA(inner) &&
          (products.depth == 1 || inner == shape_.group) &&
          Extent(inner) >= LanesOfA(products);
 }
