@@ -29,16 +29,32 @@ void Decode(InstructionBuilder& b) {
   }
 }
 
+// addc, subc, madc.
+template <Arithmetic op>
+void DecodeWithCarry(InstructionBuilder& b) {
+  b.RequireOperands(SourceCount(op) + 1, SourceCount(op) + 1);
+  const bool leaves = b.Take(".cc");
+  DecodeCarry(b, op, b.TakeType(), /*takes_carry=*/true, leaves);
+}
+
 }  // namespace
 
 OpcodeSpan ArithmeticOpcodes() {
   static constexpr OpcodeEntry kEntries[] = {
-      {"add", Decode<Arithmetic::kAdd>}, {"sub", Decode<Arithmetic::kSub>},
-      {"mul", Decode<Arithmetic::kMul>}, {"div", Decode<Arithmetic::kDiv>},
-      {"rem", Decode<Arithmetic::kRem>}, {"min", Decode<Arithmetic::kMin>},
-      {"max", Decode<Arithmetic::kMax>}, {"abs", Decode<Arithmetic::kAbs>},
-      {"neg", Decode<Arithmetic::kNeg>}, {"mad", Decode<Arithmetic::kMad>},
+      {"add", Decode<Arithmetic::kAdd>},
+      {"sub", Decode<Arithmetic::kSub>},
+      {"mul", Decode<Arithmetic::kMul>},
+      {"div", Decode<Arithmetic::kDiv>},
+      {"rem", Decode<Arithmetic::kRem>},
+      {"min", Decode<Arithmetic::kMin>},
+      {"max", Decode<Arithmetic::kMax>},
+      {"abs", Decode<Arithmetic::kAbs>},
+      {"neg", Decode<Arithmetic::kNeg>},
+      {"mad", Decode<Arithmetic::kMad>},
       {"fma", Decode<Arithmetic::kFma>},
+      {"addc", DecodeWithCarry<Arithmetic::kAdd>},
+      {"subc", DecodeWithCarry<Arithmetic::kSub>},
+      {"madc", DecodeWithCarry<Arithmetic::kMad>},
   };
   return kEntries;
 }

@@ -34,6 +34,10 @@ void DecodeFloat32(InstructionBuilder& b, Arithmetic op);
 void DecodeFloat64(InstructionBuilder& b, Arithmetic op);
 void DecodeFloat16(InstructionBuilder& b, Arithmetic op, Type type);
 
+// add, sub and mad of integers that take or leave a carry (.cc).
+void DecodeCarry(InstructionBuilder& b, Arithmetic op, Type type,
+                 bool takes_carry, bool leaves_carry);
+
 }  // namespace regatta::ptxsim
 
 #endif  // REGATTA_COMPILER_PTXSIM_ARITHMETIC_H_

@@ -90,8 +90,6 @@ struct Loader<BF16> {
     return FromBF16(static_cast<uint16_t>(cell));
   }
 };
-template <typename T>
-using CellFor = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 
 enum class Combine : uint8_t { kNone, kAnd, kOr, kXor };
 constexpr uint16_t kNegatedOperand = 1;  // Instruction::flags
@@ -115,9 +113,9 @@ uint32_t CombineWith(const Instruction& in, WarpContext& warp, uint32_t bits) {
 template <typename T, int comparison>
 uint32_t CompareLanes(const Instruction& in, WarpContext& warp) {
   const auto* a =
-      reinterpret_cast<const CellFor<T>*>(warp.frame + in.operand[2]);
+      reinterpret_cast<const CellOf<T>*>(warp.frame + in.operand[2]);
   const auto* b =
-      reinterpret_cast<const CellFor<T>*>(warp.frame + in.operand[3]);
+      reinterpret_cast<const CellOf<T>*>(warp.frame + in.operand[3]);
   uint32_t bits = 0;
   for (int lane = 0; lane < kLanes; ++lane) {
     bits |= static_cast<uint32_t>(

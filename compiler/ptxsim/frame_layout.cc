@@ -75,6 +75,11 @@ Slot FrameLayout::NewRegister(Type type) {
   return slot;
 }
 
+Slot FrameLayout::CarryRegister() {
+  if (carry_ == kNoSlot) carry_ = NewRegister(Type::kPred);
+  return carry_;
+}
+
 std::optional<std::pair<Slot, bool>> FrameLayout::SpecialRegister(
     std::string_view name) {
   for (const NamedSpecial& entry : kSpecials) {

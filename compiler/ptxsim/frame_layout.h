@@ -20,6 +20,8 @@ class FrameLayout {
   Slot Constant(uint64_t bits, bool wide);
   Slot PredicateConstant(bool value);
   Slot NewRegister(Type type);
+  // A predicate that the whole program shares: the carry.
+  Slot CarryRegister();
   // nullopt: no special register has that name. The second says whether it is
   // 64 bits wide.
   std::optional<std::pair<Slot, bool>> SpecialRegister(std::string_view name);
@@ -35,6 +37,7 @@ class FrameLayout {
   std::map<std::pair<uint64_t, int>, Slot> constant_slots_;
   std::map<Special, Slot> special_slots_;
   std::vector<SpecialSlot> specials_;
+  Slot carry_ = kNoSlot;
   uint32_t register_bytes_ = 0;
 };
 

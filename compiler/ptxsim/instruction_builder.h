@@ -82,6 +82,8 @@ class InstructionBuilder {
   std::vector<Operand> Elements(size_t index) const;
   // A register nobody reads, as large as `type`.
   Slot Scratch(Type type);
+  // The thread's carry, a predicate.
+  Slot Carry() { return frame_.CarryRegister(); }
   Slot Constant(uint64_t bits, Type type);
   Slot PredicateConstant(bool value);
 

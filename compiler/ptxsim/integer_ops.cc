@@ -137,7 +137,7 @@ struct MadWide : PlainOp {
 };
 
 template <template <typename> class Op, typename T>
-Handler ForCount(int sources) {
+Handler ForCount() {
   if constexpr (std::is_invocable_v<Op<T>, T>) return MapLanes<Op<T>, T, T>;
   if constexpr (std::is_invocable_v<Op<T>, T, T>) {
     return MapLanes<Op<T>, T, T, T>;
@@ -151,19 +151,19 @@ template <template <typename> class Op>
 Handler ForType(Type type) {
   switch (type) {
     case Type::kS16:
-      return ForCount<Op, int16_t>(0);
+      return ForCount<Op, int16_t>();
     case Type::kS32:
-      return ForCount<Op, int32_t>(0);
+      return ForCount<Op, int32_t>();
     case Type::kS64:
-      return ForCount<Op, int64_t>(0);
+      return ForCount<Op, int64_t>();
     case Type::kU16:
     case Type::kB16:
-      return ForCount<Op, uint16_t>(0);
+      return ForCount<Op, uint16_t>();
     case Type::kU64:
     case Type::kB64:
-      return ForCount<Op, uint64_t>(0);
+      return ForCount<Op, uint64_t>();
     default:
-      return ForCount<Op, uint32_t>(0);
+      return ForCount<Op, uint32_t>();
   }
 }
 
@@ -247,6 +247,12 @@ Handler SimpleHandler(Arithmetic op, Type type) {
 }  // namespace
 
 void DecodeInteger(InstructionBuilder& b, Arithmetic op, Type type) {
+  if ((op == Arithmetic::kAdd || op == Arithmetic::kSub ||
+       op == Arithmetic::kMad) &&
+      b.Take(".cc")) {
+    return DecodeCarry(b, op, type, /*takes_carry=*/false,
+                       /*leaves_carry=*/true);
+  }
   const bool wide = TypeBytes(type) == 8;
   b.out().kind =
       wide ? InstructionClass::kInteger64 : InstructionClass::kInteger;

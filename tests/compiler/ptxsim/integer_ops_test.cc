@@ -289,6 +289,46 @@ TEST(PtxIntegerTest, SixtyFourBits) {
   check("brev.b64 %d9, %d1; brev.b64 %d9, %d9;", [](U a, U, U) { return a; });
 }
 
+// Numbers of 64 bits out of words of 32, and of 128 out of 64.
+TEST(PtxIntegerTest, Carries) {
+  const SnippetInput input = Operands(6);
+  const std::string split = "mov.b64 {%r4, %r5}, %d1; mov.b64 {%r6, %r7}, %d2;";
+  const auto add = Run64(split +
+                             "add.cc.u32 %r8, %r4, %r6;"
+                             "addc.u32 %r9, %r5, %r7;"
+                             "mov.b64 %d9, {%r8, %r9};",
+                         input);
+  const auto sub = Run64(split +
+                             "sub.cc.s32 %r8, %r4, %r6;"
+                             "subc.s32 %r9, %r5, %r7;"
+                             "mov.b64 %d9, {%r8, %r9};",
+                         input);
+  // The upper half of a 64 x 64 product by columns of 32 x 32.
+  const auto high = Run64(split + R"(
+mul.hi.u32 %r10, %r4, %r6;
+mad.lo.cc.u32 %r11, %r4, %r7, %r10; madc.hi.u32 %r12, %r4, %r7, 0;
+mad.lo.cc.u32 %r13, %r5, %r6, %r11; madc.hi.cc.u32 %r14, %r5, %r6, %r12;
+addc.u32 %r15, 0, 0;
+mad.lo.cc.u32 %r16, %r5, %r7, %r14; madc.hi.u32 %r17, %r5, %r7, %r15;
+mov.b64 %d9, {%r16, %r17};
+)",
+                          input);
+  const auto wide = Run64(
+      "add.cc.u64 %d4, %d1, %d2; addc.cc.u64 %d5, %d1, %d3; addc.u64 %d9, 0, "
+      "0;",
+      input);
+  for (int i = 0; i < 32; ++i) {
+    const uint64_t a = input.a[i], b = input.b[i], c = input.c[i];
+    EXPECT_EQ(add[i], a + b);
+    EXPECT_EQ(sub[i], a - b);
+    EXPECT_EQ(high[i], static_cast<uint64_t>(
+                           (static_cast<unsigned __int128>(a) * b) >> 64));
+    const unsigned __int128 sum =
+        static_cast<unsigned __int128>(a) + c + (a + b < a ? 1 : 0);
+    EXPECT_EQ(wide[i], static_cast<uint64_t>(sum >> 64));
+  }
+}
+
 TEST(PtxIntegerTest, ComparisonsAndSelections) {
   Check32("setp.lt.s32 %p1, %r1, %r2; selp.b32 %r9, %r1, %r3, %p1;",
           [](auto a, auto b, auto c) { return S(a) < S(b) ? a : c; });

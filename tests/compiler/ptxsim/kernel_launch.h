@@ -4,28 +4,24 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "compiler/ptxsim/launch.h"
 #include "tests/compiler/ptxsim/nvrtc.h"
 
 namespace regatta::ptxsim {
 
-// The module that NVRTC makes of `source`, or a failure of the test.
+// The module that NVRTC makes of `source`, or the end of the test program.
 inline PtxModule CompileModule(const std::string& source,
                                const std::string& architecture) {
   const auto compiled = CompileCuda(source, architecture);
-  if (!compiled.ok()) {
-    ADD_FAILURE() << architecture << ": " << compiled.status();
-    abort();
-  }
+  CHECK(compiled.ok()) << architecture << ": " << compiled.status();
   auto module = PtxModule::Parse(compiled->ptx);
-  if (!module.ok()) {
-    ADD_FAILURE() << architecture << ": " << module.status();
-    abort();
-  }
+  CHECK(module.ok()) << architecture << ": " << module.status();
   return *module;
 }
 

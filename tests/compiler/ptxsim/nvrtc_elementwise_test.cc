@@ -79,6 +79,9 @@ const FloatCase kFloatCases[] = {
      -99, 99, 4},
     {"lgamma", "lgammaf(x)", [](Real x, Real) { return std::lgamma(x); }, 3, 30,
      7},
+    {"double_sin", "(float)(sin((double)x*1e15)+pow((double)y,1.5))",
+     [](Real x, Real y) { return std::sin(x * 1e15) + std::pow(y, 1.5); }, 3,
+     900, 1},
     // The approximate forms, with what the guide allows them in this range.
     {"fast_exp", "__expf(x)", [](Real x, Real) { return std::exp(x); }, -4, 4,
      8},
