@@ -145,7 +145,7 @@ bool Has(const Target& target, const std::string& form) {
 // The loops that compute products of bytes, by what the processor has for them.
 TEST(ArmCode, BytesAreMultipliedByWhatTheProcessorHas) {
   for (const char* text :
-       {"matmul(m=64,n=64,k=64,dtype=i8)",
+       {"matmul(m=64,n=64,k=64,dtype=i8)", "matmul(m=240,n=240,k=240,dtype=i8)",
         "dense(m=64,n=64,k=64,dtype=i8,out_dtype=i8)",
         "conv2d(n=1,h=14,w=14,ci=32,co=32,kh=3,kw=3,pad=1,dtype=i8,"
         "out_dtype=i8)",
@@ -180,14 +180,17 @@ TEST(ArmCode, BytesAreMultipliedByWhatTheProcessorHas) {
 
 TEST(ArmCode, FloatsAreMultipliedByLanesWithoutSpills) {
   for (const ArmProcessor& processor : ArmProcessors()) {
-    const auto loop = HottestLoop(
-        AssemblyOf("matmul(m=96,n=96,k=96)", ArmTarget(processor.mcpu)),
-        "fmla");
-    const int total = loop.count("fmla") ? loop.at("fmla") : 0;
-    EXPECT_GE(total, 16) << processor.mcpu << ": " << Show(loop);
-    EXPECT_GE(loop.count("lane") ? loop.at("lane") : 0, total * 3 / 4)
-        << processor.mcpu << ": " << Show(loop);
-    EXPECT_EQ(loop.count("spill"), 0u) << processor.mcpu << ": " << Show(loop);
+    for (const char* text :
+         {"matmul(m=96,n=96,k=96)", "matmul(m=240,n=240,k=240)"}) {
+      const auto loop =
+          HottestLoop(AssemblyOf(text, ArmTarget(processor.mcpu)), "fmla");
+      const int total = loop.count("fmla") ? loop.at("fmla") : 0;
+      EXPECT_GE(total, 16) << processor.mcpu << ": " << Show(loop);
+      EXPECT_GE(loop.count("lane") ? loop.at("lane") : 0, total * 3 / 4)
+          << processor.mcpu << ": " << Show(loop);
+      EXPECT_EQ(loop.count("spill"), 0u)
+          << processor.mcpu << ": " << Show(loop);
+    }
   }
 }
 

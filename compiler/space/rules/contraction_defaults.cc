@@ -19,6 +19,9 @@ constexpr int64_t kRowsWorthPacking = 512;
 constexpr int64_t kStreamingRows = 4;
 constexpr int64_t kStreamingDepth = 16;  // summed elements per pass over B
 constexpr int64_t kPageBytes = 4096;
+// Rows of A in vectors: lanes of 16 bits can be taken of the first 16 registers
+// only, which hold more than these.
+constexpr int64_t kRowsInVectors = 8;
 
 }  // namespace
 
@@ -106,6 +109,7 @@ void ContractionPart::VisitRankedKernels(
       for (int64_t vectors : knobs_[Place("nv")].choices) {
         const ContractionTiling t = kernel(rows, vectors, row_index);
         if (rows > Extent(row_index) || rows % products.rows != 0 ||
+            (a_lanes > 1 && rows > kRowsInVectors) ||
             t.Registers() + spare > registers ||
             (vectors - 1) * target_lanes_ >= Extent(shape_.vector)) {
           continue;
