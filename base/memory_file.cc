@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/write_all.h"
 
 namespace regatta {
 
@@ -25,14 +26,9 @@ absl::StatusOr<UniqueFd> CreateMemoryFile(const std::string& name) {
 absl::StatusOr<UniqueFd> SealedMemoryFile(const std::string& name,
                                           std::string_view bytes) {
   ASSIGN_OR_RETURN(UniqueFd fd, CreateMemoryFile(name));
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd.get(), bytes.data(), bytes.size());
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      return absl::ResourceExhaustedError(
-          absl::StrCat("memory file ", name, ": ", strerror(errno)));
-    }
-    bytes.remove_prefix(written);
+  if (const int error = WriteAll(fd.get(), bytes); error != 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("memory file ", name, ": ", strerror(error)));
   }
   RETURN_IF_ERROR(SealMemoryFile(fd.get()));
   return fd;

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/sync_path.h"
+#include "base/write_all.h"
 #include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
 
@@ -40,13 +41,10 @@ absl::Status SystemError(std::string_view doing, const std::string& path) {
   return absl::InternalError(message);
 }
 
-absl::Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t n = write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return SystemError("writing", path);
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
+absl::Status WriteAndSync(int fd, std::string_view bytes,
+                          const std::string& path) {
+  errno = WriteAll(fd, bytes);
+  if (errno != 0) return SystemError("writing", path);
   if (fdatasync(fd) != 0) return SystemError("syncing", path);
   return absl::OkStatus();
 }
@@ -216,7 +214,7 @@ absl::Status FileFleetStore::Rewrite() {
       open(temporary.c_str(),
            O_CREAT | O_TRUNC | O_WRONLY | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) return SystemError("creating", temporary);
-  absl::Status written = WriteAll(fd, content, temporary);
+  absl::Status written = WriteAndSync(fd, content, temporary);
   if (written.ok() && rename(temporary.c_str(), path.c_str()) != 0) {
     written = SystemError("renaming to", path);
   }
@@ -240,7 +238,7 @@ std::vector<KnownAgent> FileFleetStore::Agents() const {
 
 absl::Status FileFleetStore::Append(const std::string& lines) {
   if (torn_ || bytes_ > kCompactBytes) return Rewrite();
-  absl::Status status = WriteAll(fd_, lines, File(dir_));
+  absl::Status status = WriteAndSync(fd_, lines, File(dir_));
   torn_ = !status.ok();
   if (status.ok()) bytes_ += static_cast<int64_t>(lines.size());
   return status;

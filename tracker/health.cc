@@ -2,6 +2,10 @@
 
 namespace regatta {
 
+bool IsDraining(std::string_view health) {
+  return health.starts_with("draining");
+}
+
 v1::Presence PresenceOf(const Signs& signs, SteadyTime now,
                         const TrackerOptions& options) {
   const absl::Duration silent = now - signs.last_seen - signs.quiet;

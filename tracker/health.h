@@ -3,6 +3,8 @@
 #ifndef REGATTA_TRACKER_HEALTH_H_
 #define REGATTA_TRACKER_HEALTH_H_
 
+#include <string_view>
+
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "regatta/v1/dispatch_service.pb.h"
@@ -20,6 +22,10 @@ struct Signs {
 // options.suspect or not connected; LOST when silent for options.lost.
 v1::Presence PresenceOf(const Signs& signs, SteadyTime now,
                         const TrackerOptions& options);
+
+// Whether a device with this health (fleet_service.proto) takes no work until
+// it says otherwise.
+bool IsDraining(std::string_view health);
 
 // Watches the work loop's counter in heartbeats, so that a stuck loop behind a
 // live timer shows. The counter moves with trials only, so an agent is judged

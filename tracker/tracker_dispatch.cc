@@ -145,7 +145,8 @@ void TrackerCore::Reindex(Agent& agent) {
   for (const std::string& id : agent.device_ids) {
     Device& device = *registry_.FindDevice(id);
     const int load = leases_.Load(agent.id, id);
-    if (available && load < device.info.credit() && now >= device.not_before) {
+    if (available && !IsDraining(device.info.health()) &&
+        load < device.info.credit() && now >= device.not_before) {
       registry_.SetFree(device, load);
       dirty_.insert(device.key);
     } else {
@@ -179,6 +180,7 @@ Device* TrackerCore::ChooseDevice(const WorkItem& work, const MatchKey& key) {
     for (const std::string& id : registry_.Matching(key)) {
       const Device& device = *registry_.FindDevice(id);
       if (Objection(work, id) < least && device.info.credit() > 0 &&
+          !IsDraining(device.info.health()) &&
           Available(*registry_.FindAgent(device.agent_id))) {
         return nullptr;
       }

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "tracker/tracker_core.h"
@@ -195,7 +194,7 @@ void TrackerCore::RefreshState(Device& device, const Agent& agent) {
     state = "lost";
   } else if (agent.presence != v1::PRESENCE_ONLINE || agent.loop.stuck()) {
     state = "suspect";
-  } else if (absl::StartsWith(device.info.health(), "draining")) {
+  } else if (IsDraining(device.info.health())) {
     state = "draining";
   } else if (leases_.Load(agent.id, device.info.device_id()) > 0) {
     state = "busy";

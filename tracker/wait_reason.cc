@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "tracker/health.h"
 
 namespace regatta {
 namespace {
@@ -96,7 +97,7 @@ std::string WaitText(const MatchKey& key,
                                    " is stuck: its work loop stands still"));
     } else if (board.load > 0 && board.load >= board.credit) {
       ++busy;
-    } else if (board.credit == 0) {
+    } else if (board.credit == 0 || IsDraining(board.health)) {
       notes.push_back(absl::StrCat(
           "board ", board.device_id, " takes no work now: ",
           board.health.empty() ? std::string("no credit") : board.health));

@@ -16,6 +16,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/sync_path.h"
+#include "base/write_all.h"
 #include "storage/sqlite/log_file.h"
 
 namespace regatta::cli {
@@ -24,17 +25,6 @@ namespace {
 absl::Status CannotWrite(const std::string& path, int error) {
   return absl::FailedPreconditionError(
       absl::StrCat("cannot write ", path, ": ", std::strerror(error)));
-}
-
-// 0, or the system's error.
-int WriteAll(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    bytes.remove_prefix(written);
-  }
-  return 0;
 }
 
 // Removes what processes that were killed left of the same file.

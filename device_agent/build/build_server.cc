@@ -14,14 +14,31 @@ struct Answer {
   UniqueFd file;
 };
 
+v1::Outcome OutcomeOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kFailedPrecondition:
+      return v1::OUTCOME_REFUSED;
+    case absl::StatusCode::kResourceExhausted:
+      return v1::OUTCOME_DEVICE_FAULT;
+    default:
+      return v1::OUTCOME_COMPILE_ERROR;
+  }
+}
+
 Answer Failure(const absl::Status& status) {
   Answer answer;
   v1::BuildFailure& failure = *answer.response.mutable_failure();
-  failure.set_outcome(status.code() == absl::StatusCode::kFailedPrecondition
-                          ? v1::OUTCOME_REFUSED
-                          : v1::OUTCOME_COMPILE_ERROR);
+  failure.set_outcome(OutcomeOf(status));
   failure.set_detail(std::string(status.message()));
   return answer;
+}
+
+// To travel beside the answer. ResourceExhausted whatever the board lacks.
+absl::StatusOr<UniqueFd> Parcel(const std::string& name,
+                                const std::string& bytes) {
+  absl::StatusOr<UniqueFd> file = SealedMemoryFile(name, bytes);
+  if (file.ok()) return file;
+  return absl::ResourceExhaustedError(file.status().message());
 }
 
 // What a run worker holds at once: the kernel's outputs and the right ones.
@@ -43,7 +60,7 @@ absl::StatusOr<Answer> BuildModule(const v1::ModuleRequest& request,
   ASSIGN_OR_RETURN(const SourcedModule code, source.Build(request));
   const std::string bytes = SerializeModule(code.module);
   Answer answer;
-  ASSIGN_OR_RETURN(answer.file, SealedMemoryFile("module", bytes));
+  ASSIGN_OR_RETURN(answer.file, Parcel("module", bytes));
   v1::BuiltModule& built = *answer.response.mutable_module();
   built.set_module_bytes(static_cast<int64_t>(bytes.size()));
   built.set_binary_hash(code.module.BinaryHash());
@@ -60,7 +77,7 @@ absl::StatusOr<Answer> BuildReference(const v1::ReferenceRequest& request,
   ASSIGN_OR_RETURN(SourcedReference reference, source.BuildReference(request));
   const std::string bytes = SerializeModule(reference.code.module);
   Answer answer;
-  ASSIGN_OR_RETURN(answer.file, SealedMemoryFile("reference", bytes));
+  ASSIGN_OR_RETURN(answer.file, Parcel("reference", bytes));
   v1::BuiltReference& built = *answer.response.mutable_reference();
   built.set_module_bytes(static_cast<int64_t>(bytes.size()));
   built.set_reduction_length(reference.code.reduction_length);

@@ -32,7 +32,8 @@ class ModuleSource {
 
   virtual absl::StatusOr<v1::Description> Describe(int cores) = 0;
   // FailedPrecondition: a constraint refuses the schedule; the message begins
-  // with its name. Any other error: the candidate cannot be compiled.
+  // with its name. ResourceExhausted: this board lacks something. Any other
+  // error: the candidate cannot be compiled.
   virtual absl::StatusOr<SourcedModule> Build(
       const v1::ModuleRequest& request) = 0;
   virtual absl::StatusOr<SourcedReference> BuildReference(

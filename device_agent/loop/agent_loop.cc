@@ -7,9 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "google/protobuf/util/message_differencer.h"
 
 namespace regatta {
 namespace {
+
+using google::protobuf::util::MessageDifferencer;
 
 constexpr double kCurtailAt = 0.8;  // of a lease
 constexpr size_t kMaxFinishedInHello = 1024;
@@ -97,10 +100,8 @@ void AgentLoop::SendHello() {
   v1::AgentMessage message;
   v1::Hello& hello = *message.mutable_hello();
   hello = hello_;
-  hello.clear_devices();
-  for (v1::DeviceInfo& device : ShownDevices()) {
-    *hello.add_devices() = std::move(device);
-  }
+  shown_ = ShownDevices();
+  *hello.mutable_devices() = shown_.devices();
   hello.set_protocol_version(v1::PROTOCOL_VERSION_CURRENT);
   for (const auto& [id, held] : held_) {
     if (held.curtailed) continue;
@@ -205,6 +206,8 @@ void AgentLoop::OnWelcome(const v1::Welcome& welcome) {
     if (!held.curtailed && !answered.contains(id)) unanswered.push_back(id);
   }
   for (const std::string& id : unanswered) Drop(id);
+  // They may have changed since the Hello.
+  SendDevices();
   LOG(kInfo) << "welcomed by the tracker: session " << welcome.session_id()
              << ", epoch " << welcome.tracker_epoch() << ", holding "
              << held_.size() << " assignments and " << spool_->count()
@@ -228,23 +231,24 @@ void AgentLoop::OnDevices(std::vector<v1::DeviceInfo> devices) {
   SendDevices();
 }
 
-std::vector<v1::DeviceInfo> AgentLoop::ShownDevices() const {
-  std::vector<v1::DeviceInfo> devices(hello_.devices().begin(),
-                                      hello_.devices().end());
-  if (spool_trouble_.empty()) return devices;
-  for (v1::DeviceInfo& device : devices) {
+v1::DeviceUpdate AgentLoop::ShownDevices() const {
+  v1::DeviceUpdate update;
+  *update.mutable_devices() = hello_.devices();
+  if (spool_trouble_.empty()) return update;
+  for (v1::DeviceInfo& device : *update.mutable_devices()) {
     device.set_health(absl::StrCat("draining: the result spool cannot be ",
                                    "written: ", spool_trouble_));
   }
-  return devices;
+  return update;
 }
 
 void AgentLoop::SendDevices() {
   if (state_ != State::kWelcomed) return;
+  v1::DeviceUpdate update = ShownDevices();
+  if (MessageDifferencer::Equals(update, shown_)) return;
+  shown_ = update;
   v1::AgentMessage message;
-  for (v1::DeviceInfo& device : ShownDevices()) {
-    *message.mutable_device_update()->add_devices() = std::move(device);
-  }
+  *message.mutable_device_update() = std::move(update);
   Send(std::move(message));
 }
 

@@ -9,15 +9,13 @@
 //   back, even when a renewal comes later than that; what runs may finish. At
 //   the end of the lease it is stopped.
 // - A Welcome of a lower tracker epoch than seen before comes from a tracker
-// that
-//   lost the leadership: its session is closed. When nothing else answers for
-//   two minutes, longer than any lease, it is accepted as a tracker whose state
-//   was deleted.
+//   that lost the leadership: its session is closed. When nothing else answers
+//   for two minutes, longer than any lease, it is accepted as a tracker whose
+//   state was deleted.
 // - A tracker that is silent for three heartbeats is taken for gone.
 // - While the spool cannot be written, work is refused and every device's
-// health
-//   says "draining: ..."; the disk is tried every few seconds until it takes
-//   results again.
+//   health says "draining: ..."; the disk is tried every few seconds until it
+//   takes results again.
 // - Reconnecting: five quick tries (0.1-0.5 s apart, so that a restarted local
 //   tracker is found within a second), then full jitter growing to 30 s.
 //
@@ -141,7 +139,8 @@ class AgentLoop {
   void SettleSpool();
   void NoteSpool(const absl::Status& status);
   // The devices as the tracker is to see them now.
-  std::vector<v1::DeviceInfo> ShownDevices() const;
+  v1::DeviceUpdate ShownDevices() const;
+  // Unless the tracker has been shown just these in this session.
   void SendDevices();
   void SendHeartbeat();
   void SendRelease(const std::string& assignment_id, int64_t lease_epoch,
@@ -167,7 +166,8 @@ class AgentLoop {
   Random random_;
   LeaseGate gate_;
 
-  v1::Hello hello_;  // the devices in it are kept up to date
+  v1::Hello hello_;         // the devices in it are kept up to date
+  v1::DeviceUpdate shown_;  // the devices as this session was shown them last
   State state_ = State::kWaiting;
   std::vector<AgentAction> actions_;
   std::map<std::string, Held> held_;

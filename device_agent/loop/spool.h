@@ -35,7 +35,9 @@
 namespace regatta {
 
 struct SpoolLimits {
-  int64_t max_bytes = int64_t{256} << 20;
+  int64_t max_bytes = int64_t{256} << 20;  // of the file; always holds
+  // Append says ResourceExhausted from here on. What it was given all the same
+  // is kept, and written while max_bytes allow.
   int64_t max_results = 100'000;
   // Forgotten bytes that are not worth rewriting the file for.
   int64_t slack_bytes = int64_t{1} << 20;

@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "base/sync_path.h"
 #include "base/unique_fd.h"
+#include "base/write_all.h"
 
 namespace regatta {
 namespace {
@@ -31,14 +32,9 @@ absl::Status FileError(std::string_view what, const std::string& path) {
   return absl::InternalError(message);
 }
 
-absl::Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t n = write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return FileError("write", path);
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
-  return absl::OkStatus();
+absl::Status Write(int fd, std::string_view bytes, const std::string& path) {
+  errno = WriteAll(fd, bytes);
+  return errno == 0 ? absl::OkStatus() : FileError("write", path);
 }
 
 // A rename is durable only when the folder is.
@@ -79,7 +75,7 @@ class DiskSpoolStorage : public SpoolStorage {
   }
 
   absl::Status Append(std::string_view bytes) override {
-    return WriteAll(file_.get(), bytes, path_);
+    return Write(file_.get(), bytes, path_);
   }
 
   absl::Status Sync() override {
@@ -103,14 +99,14 @@ class DiskSpoolStorage : public SpoolStorage {
                         O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC,
                         0600));
     if (fresh.get() < 0) return FileError("create", temporary);
-    RETURN_IF_ERROR(WriteAll(fresh.get(), head, temporary));
+    RETURN_IF_ERROR(Write(fresh.get(), head, temporary));
     for (const Range& range : ranges) {
       constexpr int64_t kPiece = 1 << 20;
       for (int64_t done = 0; done < range.size; done += kPiece) {
         ASSIGN_OR_RETURN(
             const std::string piece,
             Read(range.offset + done, std::min(kPiece, range.size - done)));
-        RETURN_IF_ERROR(WriteAll(fresh.get(), piece, temporary));
+        RETURN_IF_ERROR(Write(fresh.get(), piece, temporary));
       }
     }
     if (fdatasync(fresh.get()) != 0) return FileError("sync", temporary);

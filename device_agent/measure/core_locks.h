@@ -35,8 +35,9 @@ class CoreLocks {
   enum class Use { kBuild, kTiming };
 
   // Held until destroyed, and by who was given copies of fds() for as long as
-  // it keeps them: unlocking would free the cores below a worker that outlived
-  // its killing.
+  // it keeps them: unlocking would free the cores below a run worker that
+  // outlived its killing. A build worker lives on between the builds that hold
+  // its core, so what outlives the killing of one is not kept out.
   class Held {
    public:
     explicit Held(std::vector<UniqueFd> files) : files_(std::move(files)) {}

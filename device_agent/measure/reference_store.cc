@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/memory_file.h"
 #include "base/status_macros.h"
+#include "base/write_all.h"
 
 namespace regatta {
 namespace {
@@ -24,15 +25,6 @@ namespace fs = std::filesystem;
 // rest.
 constexpr size_t kChecksumBytes = 65;
 constexpr char kSuffix[] = ".reference";
-
-bool WriteAll(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd, bytes.data(), bytes.size());
-    if (written <= 0) return false;
-    bytes.remove_prefix(written);
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -111,10 +103,11 @@ void ReferenceStore::Save(const std::string& path, int file) {
   const std::string temporary = absl::StrCat(path, ".", getpid());
   const UniqueFd out(
       open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  const bool saved = out.valid() &&
-                     WriteAll(out.get(), Sha256Hex(mapped->bytes()) + "\n") &&
-                     WriteAll(out.get(), mapped->bytes()) &&
-                     rename(temporary.c_str(), path.c_str()) == 0;
+  const bool saved =
+      out.valid() &&
+      WriteAll(out.get(), Sha256Hex(mapped->bytes()) + "\n") == 0 &&
+      WriteAll(out.get(), mapped->bytes()) == 0 &&
+      rename(temporary.c_str(), path.c_str()) == 0;
   if (!saved) {
     unlink(temporary.c_str());
     LOG(kWarning) << "keeping a reference in " << path << " failed";

@@ -25,7 +25,8 @@ constexpr int64_t kAlignment = 64;
 // workspace; 0 or a code of c_interface.h.
 using Entry = int (*)(void* const* buffers, void* workspace);
 
-// Internal with the loader's message, or when NAME_call is missing.
+// Internal with the loader's message, or when NAME_call is missing; other
+// errors are of this board's memory files.
 absl::StatusOr<Entry> LoadEntry(const Module& module) {
   ASSIGN_OR_RETURN(UniqueFd file, SealedMemoryFile("module", module.loadable));
   const std::string path = absl::StrCat("/proc/self/fd/", file.get());
@@ -173,7 +174,9 @@ RuntimeOrFailure CreateHostRuntime(const Module& module,
   const absl::StatusOr<Entry> entry = LoadEntry(module);
   if (!entry.ok()) {
     return {nullptr,
-            Failed(v1::OUTCOME_CRASHED, std::string(entry.status().message()))};
+            Failed(absl::IsInternal(entry.status()) ? v1::OUTCOME_CRASHED
+                                                    : v1::OUTCOME_DEVICE_FAULT,
+                   std::string(entry.status().message()))};
   }
   return {std::make_unique<HostRuntime>(*entry, std::move(outputs),
                                         std::move(workspace), options),

@@ -102,6 +102,11 @@ absl::Status FrameChannel::ReceiveBytes(char* data, size_t size, int timeout_ms,
     const ssize_t read = recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC);
     if (read < 0 && errno == EINTR) continue;
     if (read > 0) AppendDescriptors(&header, &frame->descriptors);
+    if (read > 0 && (header.msg_flags & MSG_CTRUNC) != 0) {
+      return absl::DataLossError(
+          "descriptors beside a frame were lost: this process may not open "
+          "that many files; raise its limit (ulimit -n)");
+    }
     if (read <= 0) {
       if (at_start && got == 0) {
         return absl::OutOfRangeError("the peer closed the channel");

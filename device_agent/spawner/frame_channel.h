@@ -42,8 +42,9 @@ class FrameChannel {
                     absl::Span<const int> descriptors = {});
 
   // The next frame. OutOfRange: the peer closed between frames. DataLoss: it
-  // closed inside one. InvalidArgument: a length beyond kMaxFrameBytes; the
-  // channel is useless then. DeadlineExceeded: nothing began or a frame did not
+  // closed inside one, or this process may not open the descriptors that came.
+  // InvalidArgument: a length beyond kMaxFrameBytes. After these two the
+  // channel is useless. DeadlineExceeded: nothing began or a frame did not
   // end within `timeout_ms` (negative: for ever) of silence.
   absl::StatusOr<Frame> Receive(int timeout_ms = -1);
 

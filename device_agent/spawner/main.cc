@@ -2,6 +2,7 @@
 // descriptor 3; not for people.
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include <set>
 #include <string>
@@ -24,6 +25,12 @@ int main(int argc, char** argv) {
   signal(SIGINT, SIG_IGN);
   signal(SIGHUP, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
+  // It holds the locks of all its workers' processors.
+  rlimit files;
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
   regatta::Sandbox sandbox = regatta::Sandbox::Probe(
       std::set<std::string>(without.begin(), without.end()));
   absl::Status status = sandbox.EnterSharedNamespaces();

@@ -139,20 +139,21 @@ void Spawner::ReapEnded() {
   }
 }
 
-std::vector<ProcessInfo> Spawner::Strays(const ProcessTree& tree) const {
-  std::set<pid_t> running;
-  for (const auto& [id, served] : workers_) {
-    if (served.worker->killing()) continue;
-    running.insert(served.worker->pid());
-    for (const ProcessInfo& process : tree.Descendants(served.worker->pid())) {
-      running.insert(process.pid);
+std::vector<ProcessInfo> Spawner::Orphans(
+    const ProcessTree& tree, const std::vector<ProcessInfo>& below) const {
+  std::set<pid_t> owned;
+  const auto note = [&](const Worker& worker) {
+    for (const ProcessInfo& process : worker.Own(tree, below)) {
+      owned.insert(process.pid);
     }
+  };
+  for (const auto& [id, served] : workers_) note(*served.worker);
+  for (const auto& worker : outliving_) note(*worker);
+  std::vector<ProcessInfo> orphans;
+  for (const ProcessInfo& process : below) {
+    if (owned.count(process.pid) == 0) orphans.push_back(process);
   }
-  std::vector<ProcessInfo> strays;
-  for (const ProcessInfo& process : tree.Descendants(getpid())) {
-    if (running.count(process.pid) == 0) strays.push_back(process);
-  }
-  return strays;
+  return orphans;
 }
 
 void Spawner::Advance() {
@@ -165,14 +166,24 @@ void Spawner::Advance() {
   if (sweep || (!workers_.empty() && sandbox_.Has("watch"))) {
     tree = ProcessTree::Read();
   }
-  const std::vector<ProcessInfo> strays =
-      sweep ? Strays(*tree) : std::vector<ProcessInfo>();
-  std::erase_if(outliving_,
-                [&](const auto& worker) { return worker->Gone(strays); });
+  std::vector<ProcessInfo> below, orphans;
+  if (sweep) {
+    below = tree->Descendants(getpid());
+    orphans = Orphans(*tree, below);
+  }
+  const auto strays = [&](const Worker& worker) {
+    std::vector<ProcessInfo> all = orphans;
+    if (!sweep) return all;
+    for (const ProcessInfo& own : worker.Own(*tree, below)) all.push_back(own);
+    return all;
+  };
+  std::erase_if(outliving_, [&](const auto& worker) {
+    return worker->Gone(strays(*worker));
+  });
   for (auto it = workers_.begin(); it != workers_.end();) {
     Worker& worker = *it->second.worker;
     worker.CheckLimits(tree.has_value() ? &*tree : nullptr);
-    if (!worker.Finish(strays)) {
+    if (!worker.Finish(strays(worker))) {
       ++it;
       continue;
     }
@@ -181,6 +192,13 @@ void Spawner::Advance() {
     *event.mutable_exited() = worker.Report();
     const int64_t request_id = it->second.request_id;
     if (worker.leftovers()) {
+      // They may as well be of others that are being killed.
+      for (auto& [id, other] : workers_) {
+        if (other.worker->killing()) other.worker->Claim(orphans);
+      }
+      LOG(kWarning) << "worker " << worker.pid()
+                    << " outlives its killing; what it holds stays held until "
+                       "nothing of it is left";
       outliving_.push_back(std::move(it->second.worker));
     }
     it = workers_.erase(it);
@@ -221,6 +239,13 @@ void Spawner::KillAll() {
     ReapEnded();
     Advance();
     if (!workers_.empty()) poll(nullptr, 0, kKillAgainMs);
+  }
+  // The agent need not wait for what may never end.
+  agent_ = FrameChannel(UniqueFd());
+  while (!outliving_.empty()) {
+    poll(nullptr, 0, kLookAgainMs);
+    ReapEnded();
+    Advance();
   }
 }
 

@@ -2,8 +2,10 @@
 // them to their limits, and kills each with everything that it started.
 //
 // Speaks worker.proto with the agent over one socket. When that socket closes,
-// or on SIGTERM, it kills all workers and ends: nothing survives an agent. One
-// thread for ever, because workers die with the thread that started them.
+// or on SIGTERM, it kills all workers, closes the socket and ends once they are
+// gone: nothing survives an agent but what outlives its killing, and the
+// spawner that goes on killing it and holds the locks of its cores. One thread
+// for ever, because workers die with the thread that started them.
 #ifndef REGATTA_DEVICE_AGENT_SPAWNER_SPAWNER_H_
 #define REGATTA_DEVICE_AGENT_SPAWNER_SPAWNER_H_
 
@@ -25,8 +27,8 @@ class Spawner {
   // REQUIRES: `clock` outlives it. The sandbox's shared namespaces are entered.
   Spawner(Sandbox sandbox, FrameChannel agent, const Clock& clock);
 
-  // Serves until the agent goes or SIGTERM. Internal when the event loop itself
-  // cannot work.
+  // Serves until the agent goes or SIGTERM, then until no worker is left.
+  // Internal when the event loop itself cannot work.
   absl::Status Run();
 
  private:
@@ -42,7 +44,9 @@ class Spawner {
   void ReapEnded();
   // Limits, kills, reports.
   void Advance();
-  std::vector<ProcessInfo> Strays(const ProcessTree& tree) const;
+  // Those of `below` that no worker is known to own.
+  std::vector<ProcessInfo> Orphans(const ProcessTree& tree,
+                                   const std::vector<ProcessInfo>& below) const;
   // Milliseconds until Advance has something to do; -1: only on an event.
   int WaitMs() const;
   void Report(int64_t request_id, v1::SpawnEvent event);
@@ -52,7 +56,8 @@ class Spawner {
   FrameChannel agent_;
   const Clock& clock_;
   std::map<int64_t, Served> workers_;
-  // Reported with leftovers: what they hold is theirs until they are gone.
+  // Reported with leftovers: what they hold is theirs until they are gone, and
+  // what they left is nobody else's.
   std::vector<std::unique_ptr<Worker>> outliving_;
   int64_t next_worker_ = 1;
 };

@@ -1,5 +1,6 @@
 #include "device_agent/spawner/spawner_client.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
@@ -22,6 +23,9 @@ namespace {
 
 constexpr int kSpawnerChannel = 3;
 constexpr int kReadyMs = 10'000;
+// For a spawner that has let go of its socket.
+constexpr int kEndMs = 1000;
+constexpr int kLookAgainMs = 2;
 
 absl::StatusOr<pid_t> StartProgram(const std::string& program,
                                    const std::vector<std::string>& without,
@@ -53,6 +57,15 @@ absl::StatusOr<pid_t> StartProgram(const std::string& program,
   return pid;
 }
 
+// One that stays is left to init.
+void AwaitEnd(pid_t pid) {
+  for (int waited = 0; waited < kEndMs; waited += kLookAgainMs) {
+    const pid_t ended = waitpid(pid, nullptr, WNOHANG);
+    if (ended == pid || (ended < 0 && errno != EINTR)) return;
+    poll(nullptr, 0, kLookAgainMs);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<SpawnerClient>> SpawnerClient::Start(
@@ -76,16 +89,15 @@ absl::StatusOr<std::shared_ptr<SpawnerClient>> SpawnerClient::Start(
 }
 
 SpawnerClient::~SpawnerClient() {
-  // The spawner sees the end, kills its workers and goes; the reader then sees
-  // the end too.
+  // The spawner sees the end, kills its workers and lets go; the reader then
+  // sees the end too.
   shutdown(channel_.fd(), SHUT_WR);
   if (reader_.joinable()) {
     reader_.join();
   } else {
     kill(pid_, SIGKILL);
   }
-  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  AwaitEnd(pid_);
 }
 
 std::string SpawnerClient::SandboxText() const {

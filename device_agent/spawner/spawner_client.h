@@ -67,7 +67,8 @@ class SpawnerClient : public std::enable_shared_from_this<SpawnerClient> {
   // shall not use, for tests.
   static absl::StatusOr<std::shared_ptr<SpawnerClient>> Start(
       const std::string& program, const std::vector<std::string>& without = {});
-  // All workers die with it.
+  // All workers die with it. Returns when the spawner is gone or, since it
+  // stays where something outlives its killing, soon after it let go.
   ~SpawnerClient();
   SpawnerClient(const SpawnerClient&) = delete;
 

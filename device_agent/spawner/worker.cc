@@ -285,7 +285,34 @@ void Worker::CheckLimits(const ProcessTree* tree) {
   }
 }
 
+std::vector<ProcessInfo> Worker::Own(
+    const ProcessTree& tree, const std::vector<ProcessInfo>& below) const {
+  std::set<pid_t> pids = claimed_;
+  // Once waited for, its number may be another's.
+  if (!reaped_) {
+    pids.insert(pid_);
+    for (const ProcessInfo& process : tree.Descendants(pid_)) {
+      pids.insert(process.pid);
+    }
+  }
+  std::vector<ProcessInfo> own;
+  for (const ProcessInfo& process : below) {
+    if (pids.count(process.pid) > 0) own.push_back(process);
+  }
+  return own;
+}
+
+void Worker::Claim(const std::vector<ProcessInfo>& processes) {
+  for (const ProcessInfo& process : processes) claimed_.insert(process.pid);
+}
+
 bool Worker::Gone(const std::vector<ProcessInfo>& strays) {
+  // The numbers of those that are gone will be others'.
+  std::erase_if(claimed_, [&](pid_t pid) {
+    return std::none_of(
+        strays.begin(), strays.end(),
+        [&](const ProcessInfo& stray) { return stray.pid == pid; });
+  });
   if (cgroup_ != nullptr) {
     if (reaped_ && cgroup_->Empty()) return true;
     cgroup_->Kill();
@@ -303,6 +330,7 @@ bool Worker::Finish(const std::vector<ProcessInfo>& strays) {
   if (Gone(strays)) return true;
   if (clock_.Steady() < *kill_deadline_) return false;
   leftovers_ = true;
+  Claim(strays);
   return true;
 }
 

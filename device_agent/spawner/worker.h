@@ -11,15 +11,16 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "base/unique_fd.h"
 #include "device_agent/sandbox/sandbox.h"
 #include "device_agent/spawner/process_tree.h"
 #include "device_agent/spawner/run_delay.h"
-#include "base/unique_fd.h"
 #include "regatta/v1/worker.pb.h"
 
 namespace regatta {
@@ -62,9 +63,17 @@ class Worker {
   // shows more memory or tasks than allowed.
   void CheckLimits(const ProcessTree* tree);
 
+  // Those of `below`, all that runs below the spawner, that are known to be
+  // this worker's, or may be: its program, what runs below that in `tree` and
+  // what was claimed.
+  std::vector<ProcessInfo> Own(const ProcessTree& tree,
+                               const std::vector<ProcessInfo>& below) const;
+  // Processes that may be its and are not to be taken for a later worker's.
+  void Claim(const std::vector<ProcessInfo>& processes);
   // While killing: kills again. True once nothing is left or the kill limit has
-  // passed. `strays` are processes below the spawner that belong to no running
-  // worker; they are looked for only where there are no cgroups.
+  // passed, with what is left then claimed. `strays`: its own processes and
+  // those below the spawner that no worker is known to own; they are looked for
+  // only where there are no cgroups.
   bool Finish(const std::vector<ProcessInfo>& strays);
   // REQUIRES: Finish returned true.
   v1::Exited Report() const;
@@ -90,6 +99,7 @@ class Worker {
   std::optional<SteadyTime> kill_deadline_;
   v1::ExitReason reason_ = v1::EXIT_REASON_UNSPECIFIED;
   bool reaped_ = false, leftovers_ = false;
+  std::set<pid_t> claimed_;
   int status_ = 0;
   int64_t peak_bytes_ = 0;
   std::string error_tail_, note_;

@@ -12,8 +12,12 @@ FleetView::FleetView(const v1::FleetChange& change) : known_(true) {
     if (info.has_noise_floor()) noise_[info.device_id()] = info.noise_floor();
     ClassView& view = classes_[info.device_class()];
     ++view.devices;
-    const bool online = device.presence() == v1::PRESENCE_ONLINE &&
-                        device.state() != "draining";
+    const bool draining = device.state() == "draining";
+    const bool online = device.presence() == v1::PRESENCE_ONLINE && !draining;
+    if (draining && view.draining.empty()) {
+      view.draining =
+          absl::StrCat("board ", info.device_id(), " is ", info.health());
+    }
     // The first device speaks for its class, an online one before others.
     if (view.devices == 1 || (online && view.online == 0)) {
       view.target = info.target();
@@ -71,7 +75,12 @@ std::string FleetView::Obstacle(std::string_view device_class,
   const ClassView* view = Find(device_class);
   const std::string name(device_class);
   if (view == nullptr) return absl::StrCat("no ", name, " board is registered");
-  if (view->online == 0) return absl::StrCat("no ", name, " board is online");
+  if (view->online == 0) {
+    return view->draining.empty()
+               ? absl::StrCat("no ", name, " board is online")
+               : absl::StrCat("no ", name, " board takes work; ",
+                              view->draining);
+  }
   if (view->credit.count(compiler_version) > 0) return "";
   return absl::StrCat("no ", name, " board has the server's compiler ",
                       compiler_version, "; an online one has ",

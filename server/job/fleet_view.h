@@ -24,8 +24,9 @@ struct ClassView {
   double bandwidth_bytes_per_s = 0;  // of one core
   int64_t memory_bytes = 0;          // of the largest
   int devices = 0;
-  int present = 0;  // online, or silent for a short while only
-  int online = 0;   // present and not draining
+  int present = 0;       // online, or silent for a short while only
+  int online = 0;        // present and not draining
+  std::string draining;  // "board B is draining: WHY", of the first that is
   // Assignments that the online devices will hold at once, by the version of
   // their compiler.
   std::map<std::string, int> credit;
@@ -46,8 +47,8 @@ class FleetView {
   std::vector<std::string> Classes() const;  // sorted
   // A/A spread of a device as a fraction. Absent when it was not measured.
   std::optional<double> NoiseFloor(const std::string& device_id) const;
-  // Why nothing of the class can start now: no device, none online, or none
-  // with this compiler. Empty when something can.
+  // Why nothing of the class can start now: no device, none online, all
+  // draining, or none with this compiler. Empty when something can.
   std::string Obstacle(std::string_view device_class,
                        const std::string& compiler_version) const;
 

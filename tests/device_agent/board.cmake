@@ -54,7 +54,7 @@ target_link_libraries(regatta-build-worker-planted PRIVATE regatta_build)
 add_dependencies(regatta-build-worker-planted ${planted_objects})
 
 regatta_test(board_test
-  block_timer_test.cc frame_channel_test.cc measure_parts_test.cc
+  block_timer_test.cc board_lacks_test.cc frame_channel_test.cc measure_parts_test.cc
   planted_faults_test.cc sensor_contract_test.cc spawner_test.cc
   trial_runner_test.cc verify_test.cc
   LIBS regatta_measure regatta_build regatta_run regatta_base)

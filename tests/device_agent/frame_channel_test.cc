@@ -8,6 +8,7 @@
 #include "base/memory_file.h"
 #include "gtest/gtest.h"
 #include "regatta/v1/worker.pb.h"
+#include "tests/device_agent/few_files.h"
 
 namespace regatta {
 namespace {
@@ -109,6 +110,20 @@ TEST_F(FrameChannelTest, BytesThatAreNoMessageAreDataLoss) {
                   7));
   EXPECT_EQ(channel_->ReceiveMessage<v1::Kill>().status().code(),
             absl::StatusCode::kDataLoss);
+}
+
+TEST_F(FrameChannelTest, DescriptorsThatMayNotBeOpenedAreDataLoss) {
+  FrameChannel sender(std::move(raw_));
+  const int fds[] = {0, 0};
+  ASSERT_TRUE(sender.Send(v1::Kill(), fds).ok());
+  absl::Status status;
+  {
+    const FewFiles few;
+    status = channel_->Receive().status();
+  }
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_NE(status.message().find("ulimit -n"), absl::string_view::npos)
+      << status;
 }
 
 TEST_F(FrameChannelTest, SendingToAGonePeerFailsWithoutASignal) {

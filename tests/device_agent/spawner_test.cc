@@ -194,37 +194,72 @@ TEST_P(SpawnerTest, HoldsTheLocksOfAsManyProcessorsAsItSays) {
             absl::StatusCode::kInvalidArgument);
 }
 
-// A tracer that waits for the exit keeps a killed process, as a driver that
-// hangs would.
-TEST_P(SpawnerTest, HoldsTheLocksOfAWorkerThatOutlivesItsKilling) {
-  std::string path = ::testing::TempDir() + "/held-XXXXXX";
-  UniqueFd held(mkstemp(path.data()));
-  ASSERT_TRUE(held.valid());
-  const UniqueFd other(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  unlink(path.c_str());
-  ASSERT_EQ(flock(held.get(), LOCK_EX), 0);
-  const int fd = held.get();
-  auto worker = spawner_->Spawn(Command({"hang"}), {&fd, 1});
-  ASSERT_TRUE(worker.ok()) << worker.status();
-  held.Reset();
-  const pid_t pid = (*worker)->pid();
-  if (ptrace(PTRACE_SEIZE, pid, nullptr, PTRACE_O_TRACEEXIT) != 0) {
-    const std::string reason = strerror(errno);
-    (*worker)->Kill();
-    EXPECT_TRUE((*worker)->WaitExited(kPatience).ok());
-    GTEST_SKIP() << "this process may not trace a worker: " << reason;
+// A worker that outlives its killing and a file that is locked for it. A tracer
+// that waits for the exit keeps a killed process, as a driver that hangs would.
+class OutlivingTest : public SpawnerTest {
+ protected:
+  void SetUp() override {
+    SpawnerTest::SetUp();
+    std::string path = ::testing::TempDir() + "/held-XXXXXX";
+    UniqueFd held(mkstemp(path.data()));
+    ASSERT_TRUE(held.valid());
+    other_.Reset(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    unlink(path.c_str());
+    ASSERT_EQ(flock(held.get(), LOCK_EX), 0);
+    const int fd = held.get();
+    auto worker = spawner_->Spawn(Command({"hang"}), {&fd, 1});
+    ASSERT_TRUE(worker.ok()) << worker.status();
+    worker_ = *std::move(worker);
+    pid_ = worker_->pid();
+    if (ptrace(PTRACE_SEIZE, pid_, nullptr, PTRACE_O_TRACEEXIT) != 0) {
+      const std::string reason = strerror(errno);
+      worker_->Kill();
+      EXPECT_TRUE(worker_->WaitExited(kPatience).ok());
+      GTEST_SKIP() << "this process may not trace a worker: " << reason;
+    }
   }
-  (*worker)->Kill();
-  int status = 0;
-  ASSERT_EQ(waitpid(pid, &status, __WALL), pid);
-  ASSERT_EQ(status >> 8, SIGTRAP | (PTRACE_EVENT_EXIT << 8));
-  const auto exited = (*worker)->WaitExited(kPatience);
+  // Once it was killed: waits for it to stand at its end.
+  void AwaitStuck() {
+    int status = 0;
+    ASSERT_EQ(waitpid(pid_, &status, __WALL), pid_);
+    ASSERT_EQ(status >> 8, SIGTRAP | (PTRACE_EVENT_EXIT << 8));
+  }
+  bool Locked() const { return flock(other_.get(), LOCK_EX | LOCK_NB) != 0; }
+  // It goes, and with it the lock: waits for that.
+  void LetGo() {
+    ASSERT_EQ(ptrace(PTRACE_DETACH, pid_, nullptr, nullptr), 0);
+    EXPECT_EQ(flock(other_.get(), LOCK_EX), 0);
+  }
+
+  UniqueFd other_;  // the locked file
+  std::unique_ptr<WorkerHandle> worker_;
+  pid_t pid_ = 0;
+};
+
+TEST_P(OutlivingTest, KeepsItsLocksAndIsNobodyElses) {
+  worker_->Kill();
+  AwaitStuck();
+  const auto exited = worker_->WaitExited(kPatience);
   ASSERT_TRUE(exited.ok()) << exited.status();
   EXPECT_TRUE(exited->leftovers());
-  EXPECT_NE(flock(other.get(), LOCK_EX | LOCK_NB), 0) << "it still runs";
-  // It goes, and with it the lock.
-  ASSERT_EQ(ptrace(PTRACE_DETACH, pid, nullptr, nullptr), 0);
-  EXPECT_EQ(flock(other.get(), LOCK_EX), 0);
+  EXPECT_TRUE(Locked());
+  // Reported without leftovers, although something is left below the spawner.
+  EXPECT_EQ(RunToEnd(Command({"exit", "7"})).code(), 7);
+  EXPECT_EQ(RunToEnd(Command({"escape"})).reason(), v1::EXIT_REASON_EXITED);
+  EXPECT_TRUE(Locked());
+  LetGo();
+}
+
+TEST_P(OutlivingTest, KeepsItsLocksWhenTheAgentGoes) {
+  const pid_t spawner = spawner_->pid();
+  worker_.reset();
+  // Its end does not wait for the worker's.
+  spawner_.reset();
+  AwaitStuck();
+  EXPECT_TRUE(Locked());
+  EXPECT_NE(ProcessTree::Read().Find(spawner), nullptr);
+  LetGo();
+  EXPECT_EQ(waitpid(spawner, nullptr, 0), spawner);
 }
 
 TEST_P(SpawnerTest, SaysWhichProgramIsMissing) {
@@ -275,6 +310,11 @@ INSTANTIATE_TEST_SUITE_P(
                                {"cgroup", "seccomp", "landlock", "mountns",
                                 "netns", "ipcns"}}),
     [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Machines, OutlivingTest,
+                         ::testing::Values(Poorness{"best", {}},
+                                           Poorness{"without_cgroups",
+                                                    {"cgroup"}}),
+                         [](const auto& info) { return info.param.name; });
 
 // The agent is killed: the spawner sees the end of its socket and takes the
 // workers along, those included that left their session.

@@ -70,6 +70,24 @@ TEST_F(ReportTest, ABoardThatTakesNoWorkYet) {
   EXPECT_EQ(WaitReason(server), "board d1 takes no work now: probing");
 }
 
+TEST_F(ReportTest, ABoardThatDrainsIsGivenNothingUntilItTakesWorkAgain) {
+  const StreamId server = Attach();
+  v1::DeviceInfo device = MakeDevice("d1");
+  device.set_health("draining: the result spool cannot be written: full");
+  const SessionId board = Connect(MakeHello("a1", {device}));
+  Submit(server, {MakeWork(7, 0)});
+  Wait(absl::Seconds(1));
+  EXPECT_TRUE(Assigned(board).empty());
+  EXPECT_EQ(WaitReason(server),
+            "board d1 takes no work now: draining: the result spool cannot be "
+            "written: full");
+  v1::AgentMessage message;
+  device.set_health("ok");
+  *message.mutable_device_update()->add_devices() = device;
+  Say(board, message);
+  EXPECT_EQ(Assigned(board).size(), 1u);
+}
+
 TEST_F(ReportTest, AReportComesOnChangeOnlyAndAtMostOnceASecond) {
   const StreamId server = Attach();
   Submit(server, {MakeWork(7, 0)});

@@ -209,6 +209,53 @@ TEST_F(AgentResultsTest, AfterAFullDiskWorkIsTakenAgainWithoutARestart) {
   EXPECT_LT(disk_.content.size(), 1000u);
 }
 
+// The Hello is on its way and says what is true no more.
+TEST_F(AgentResultsTest, DevicesThatChangeBeforeTheWelcomeAreSentAfterIt) {
+  v1::DeviceInfo device = TestHello().devices(0);
+  device.set_health("probing");
+  loop_->OnDevices({device});
+  ConnectAtOnce();
+  ASSERT_EQ(Hellos().back().devices(0).health(), "probing");
+  device.set_health("ok");
+  loop_->OnDevices({device});
+  Collect();
+  ASSERT_EQ(sent_.size(), 1u) << "nothing counts before the Welcome";
+  Clear();
+  Receive(WelcomeMessage());
+  ASSERT_EQ(sent_.size(), 1u);
+  EXPECT_EQ(sent_[0].device_update().devices(0).health(), "ok");
+
+  // And nothing when it is shown already, here or in the next Hello.
+  loop_->OnDevices({device});
+  Collect();
+  EXPECT_EQ(sent_.size(), 1u);
+  loop_->OnDisconnected(absl::UnavailableError("gone"));
+  connected_ = false;
+  Clear();
+  ConnectWelcomed();
+  EXPECT_EQ(Hellos().size(), 1u);
+  EXPECT_EQ(sent_.size(), 1u);
+}
+
+TEST_F(AgentResultsTest, ASpoolWrittenAgainBeforeTheWelcomeIsToldAfterIt) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a"));
+  disk_.capacity = 10;
+  Finish(TestAssignment("a"), 0);
+  loop_->OnDisconnected(absl::UnavailableError("gone"));
+  connected_ = false;
+  ConnectAtOnce();
+  ASSERT_THAT(Hellos().back().devices(0).health(), HasSubstr("draining: "));
+  disk_.capacity = -1;
+  Collect();
+  Clear();
+  Receive(WelcomeMessage());
+  ASSERT_FALSE(sent_.empty());
+  ASSERT_TRUE(sent_[0].has_device_update());
+  EXPECT_EQ(sent_[0].device_update().devices(0).health(),
+            TestHello().devices(0).health());
+}
+
 TEST_F(AgentResultsTest, ADeviceUpdateIsSentNowAndInLaterHellos) {
   ConnectWelcomed();
   v1::DeviceInfo device = TestHello().devices(0);

@@ -205,6 +205,17 @@ TEST(JobWaits, SaysWhyNothingRunsAndGoesOnOnceItCan) {
   EXPECT_EQ(job.reason(), "waiting: no znver4-2c board is online");
 
   board.presence = v1::PRESENCE_ONLINE;
+  board.health = "draining: the result spool cannot be written: full";
+  world.fleet().SendFleet();
+  world.jobs().Step();
+  EXPECT_EQ(
+      world.Job(id).reason(),
+      absl::StrCat("waiting: no znver4-2c board takes work; board ", board.id,
+                   " is draining: the result spool cannot be written: "
+                   "full"));
+  board.health = "ok";
+
+  board.presence = v1::PRESENCE_ONLINE;
   board.compiler = "0000/LLVM 18";
   world.fleet().SendFleet();
   world.jobs().Step();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "base/digest.h"
 #include "proto/outcome_names.h"
 
@@ -41,13 +42,16 @@ void SimulatedFleet::SendFleet() {
     info->set_cores(board.cores);
     info->set_simulated(board.simulated);
     info->set_credit(board.credit);
+    info->set_health(board.health);
     info->set_peak_flops_per_s(1e11);
     info->set_bandwidth_bytes_per_s(2e10);
     info->set_has_noise_floor(true);
     info->set_noise_floor(board.noise_floor);
     info->set_memory_bytes(board.memory_bytes);
     status->set_presence(board.presence);
-    status->set_state(board.presence == v1::PRESENCE_ONLINE ? "idle" : "lost");
+    status->set_state(board.presence != v1::PRESENCE_ONLINE        ? "lost"
+                      : absl::StartsWith(board.health, "draining") ? "draining"
+                                                                   : "idle");
     status->set_compiler_version(board.compiler);
   }
   if (listener_ != nullptr) listener_->OnFleetChange(change);

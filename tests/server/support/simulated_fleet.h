@@ -25,6 +25,7 @@ struct SimulatedBoard {
   std::string device_class = kClass;
   std::string target;
   std::string compiler = kCompiler;
+  std::string health = "ok";
   bool simulated = false;
   v1::Presence presence = v1::PRESENCE_ONLINE;
   int credit = 2;
