@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "proto/grpc_status_service.h"
 #include "server/stream_sender.h"
 
@@ -17,6 +18,14 @@ constexpr size_t kBytesPerPage = 1 << 20;
 grpc::Status TooMany() {
   return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED,
                       "too many calls read this log at once; try again later");
+}
+
+grpc::Status TooManyWhole() {
+  return grpc::Status(
+      grpc::StatusCode::RESOURCE_EXHAUSTED,
+      absl::StrCat(LogServiceImpl::kMaxWholeReads,
+                   " checks, rebuilds or snapshots of this log run already; "
+                   "try again after one of them"));
 }
 
 }  // namespace
@@ -51,7 +60,7 @@ class LogServiceImpl::Stream {
   grpc::Status End() {
     if (sender_.Finish()) return grpc::Status::OK;
     return grpc::Status(grpc::StatusCode::CANCELLED,
-                        "the client did not take the answer");
+                        "the client read nothing of the answer for a minute");
   }
 
  private:
@@ -63,6 +72,8 @@ class LogServiceImpl::Stream {
 grpc::Status LogServiceImpl::Check(
     grpc::ServerContext* context, const v1::CheckLogRequest* request,
     grpc::ServerWriter<v1::CheckLogResponse>* writer) {
+  const CallLimit::Slot whole(&whole_reads_);
+  if (!whole.granted()) return TooManyWhole();
   const CallLimit::Slot slot(&streams_);
   if (!slot.granted()) return TooMany();
   Stream<v1::CheckLogResponse> stream(this, context, writer);
@@ -84,6 +95,8 @@ grpc::Status LogServiceImpl::Check(
 grpc::Status LogServiceImpl::Rebuild(
     grpc::ServerContext* context, const v1::RebuildLogRequest* request,
     grpc::ServerWriter<v1::RebuildLogResponse>* writer) {
+  const CallLimit::Slot whole(&whole_reads_);
+  if (!whole.granted()) return TooManyWhole();
   const CallLimit::Slot slot(&streams_);
   if (!slot.granted()) return TooMany();
   Stream<v1::RebuildLogResponse> stream(this, context, writer);
@@ -167,6 +180,8 @@ grpc::Status LogServiceImpl::Import(grpc::ServerContext* context,
 grpc::Status LogServiceImpl::Snapshot(
     grpc::ServerContext* context, const v1::SnapshotLogRequest* request,
     grpc::ServerWriter<v1::SnapshotLogResponse>* writer) {
+  const CallLimit::Slot whole(&whole_reads_);
+  if (!whole.granted()) return TooManyWhole();
   const CallLimit::Slot slot(&streams_);
   if (!slot.granted()) return TooMany();
   Stream<v1::SnapshotLogResponse> stream(this, context, writer);

@@ -27,6 +27,9 @@ class LogServiceImpl final : public v1::LogService::Service {
       std::function<absl::StatusOr<std::string>(const UpkeepProgress&)>;
   // Calls that stream at once, but for backups; more are RESOURCE_EXHAUSTED.
   static constexpr int kMaxStreams = 32;
+  // Of these, calls that read all of the log in one go (checks, rebuilds,
+  // snapshots).
+  static constexpr int kMaxWholeReads = 2;
 
   // `log` is not owned and outlives the service. `describe` reads the texts of
   // imported workloads.
@@ -70,6 +73,7 @@ class LogServiceImpl final : public v1::LogService::Service {
       MakeSpecCheck();
   const WriteSnapshotFile snapshot_;
   CallLimit streams_{kMaxStreams};
+  CallLimit whole_reads_{kMaxWholeReads};
   std::mutex backup_mutex_;  // held by the one backup that runs
   std::atomic<bool> closing_ = false;
 };

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -33,6 +34,7 @@ struct Flags {
   std::string listen = "127.0.0.1:7470";
   std::string tracker = "127.0.0.1:7471";
   std::string log;
+  bool no_rebuilds = false;
 };
 
 std::string DefaultLog() {
@@ -61,6 +63,9 @@ void AddFlags(CLI::App* app, Flags* flags) {
                   "must exist")
       ->type_name("PATH")
       ->capture_default_str();
+  app->add_flag("--no-rebuilds", flags->no_rebuilds,
+                "Run no compiler here: do not find out whether answers of "
+                "another compiler version are exact");
 }
 
 absl::StatusOr<std::string> VersionFor(const Target& target) {
@@ -108,10 +113,14 @@ int Serve(const Flags& flags) {
   auto jobs = JobManager::Create(std::move(job_options));
   if (!jobs.ok()) return Fail(jobs.status());
 
-  Rebuilds rebuilds(BoardBinaryHash);
-  const GivesBinary gives_binary = [&](const RecordedBinary& binary) {
-    return rebuilds.Gives(binary);
-  };
+  std::optional<Rebuilds> rebuilds;
+  GivesBinary gives_binary;
+  if (!flags.no_rebuilds) {
+    rebuilds.emplace(BoardBinaryHash);
+    gives_binary = [&](const RecordedBinary& binary) {
+      return rebuilds->Gives(binary);
+    };
+  }
   TuningServiceOptions service_options;
   service_options.jobs = jobs->get();
   service_options.log = log->get();

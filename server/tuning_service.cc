@@ -140,8 +140,11 @@ grpc::Status TuningServiceImpl::WatchJob(grpc::ServerContext* context,
     sender.Report(*std::move(job));
     if (closing_.WaitForNotificationWithTimeout(kWatchInterval)) break;
   }
-  return grpc::Status(grpc::StatusCode::UNAVAILABLE,
-                      "the server is shutting down");
+  return closing_.HasBeenNotified()
+             ? grpc::Status(grpc::StatusCode::UNAVAILABLE,
+                            "the server is shutting down")
+             : grpc::Status(grpc::StatusCode::CANCELLED,
+                            "the client read nothing of the job for a minute");
 }
 
 grpc::Status TuningServiceImpl::CancelJob(grpc::ServerContext* context,
@@ -199,7 +202,7 @@ grpc::Status TuningServiceImpl::ListRecords(
   if (open && page.records_size() > 0) sender.Post(std::move(page));
   if (sender.Finish()) return grpc::Status::OK;
   return grpc::Status(grpc::StatusCode::CANCELLED,
-                      "the client did not take the records");
+                      "the client read nothing of the records for a minute");
 }
 
 grpc::Status TuningServiceImpl::ListDevices(

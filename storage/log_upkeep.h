@@ -27,8 +27,10 @@ using UpkeepProgress = std::function<bool(
 
 // What a check has come to.
 struct LogCheck {
-  int64_t records = 0;   // that were read
-  int64_t findings = 0;  // all of them, told or not
+  int64_t records = 0;  // that were read
+  // All of them, told or not; of the file's pages no more than kMaxFindings,
+  // the last of which then says that there may be others.
+  int64_t findings = 0;
 };
 
 class LogUpkeep {
@@ -39,14 +41,13 @@ class LogUpkeep {
   virtual ~LogUpkeep() = default;
 
   // Reads everything, as of one moment, and tells `visit` of the first
-  // kMaxFindings things that are wrong: the
-  // file's pages and indexes; records that cannot be read, are malformed, stand
-  // under another key than theirs or with columns that are not theirs; trial
-  // ids below which ordinals could be handed out again; publications and
-  // best-known rows that the records do not bear out; jobs that cannot be read.
-  // Records may arrive meanwhile. `progress` is asked several times a second,
-  // whatever is being read. An error only when it stopped the check, or the log
-  // cannot be read at all.
+  // kMaxFindings things that are wrong: the file's pages and indexes; records
+  // that cannot be read, are malformed, stand under another key than theirs or
+  // with columns that are not theirs; trial ids below which ordinals could be
+  // handed out again; publications and best-known rows that the records do not
+  // bear out; jobs that cannot be read. Records may arrive meanwhile.
+  // `progress` is asked several times a second, whatever is being read. An
+  // error only when it stopped the check, or the log cannot be read at all.
   virtual absl::StatusOr<LogCheck> Check(
       const std::function<void(const LogFinding&)>& visit,
       const UpkeepProgress& progress) const = 0;

@@ -83,9 +83,9 @@ class TuningLog : public BestSource {
   virtual absl::Status Publish(const Publication& publication,
                                int64_t unix_ms) = 0;
 
-  // Calls `visit` for every best-known row, own and imported, with what is known
-  // of its workload, in the order of the key, all of one state of the log, until
-  // it returns false.
+  // Calls `visit` for every best-known row, own and imported, with what is
+  // known of its workload, in the order of the key, all of one state of the
+  // log, until it returns false. It may take its time: nobody waits for it.
   virtual absl::Status ForEachBest(
       const std::function<bool(const WorkloadInfo&, const BestKnown&)>& visit)
       const = 0;

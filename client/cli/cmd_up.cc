@@ -37,6 +37,7 @@ struct Flags {
   std::string listen;
   std::string program_dir;
   bool no_agent = false;
+  bool no_rebuilds = false;
 };
 
 absl::StatusOr<sockaddr_in> Resolve(const std::string& host, int port) {
@@ -150,10 +151,11 @@ class Fleet {
                {"--listen", TrackerAt(), "--state", flags_.dir + "/tracker"},
                [this] { return Accepts(host_, server_port_ + 1); }),
         stop));
+    std::vector<std::string> server = {"--listen",  ServerAt(), "--tracker",
+                                       TrackerAt(), "--log",    LogAt()};
+    if (flags_.no_rebuilds) server.push_back("--no-rebuilds");
     RETURN_IF_ERROR(supervisor_.Start(
-        Daemon("regatta-server",
-               {"--listen", ServerAt(), "--tracker", TrackerAt(), "--log",
-                LogAt()},
+        Daemon("regatta-server", std::move(server),
                [this] { return Accepts(host_, server_port_); }),
         stop));
     if (flags_.no_agent) return absl::OkStatus();
@@ -265,6 +267,9 @@ AddedCommand AddUp(CLI::App& app) {
       ->capture_default_str();
   command->add_flag("--no-agent", flags->no_agent,
                     "Start no agent: boards are elsewhere");
+  command->add_flag("--no-rebuilds", flags->no_rebuilds,
+                    "The server runs no compiler: it does not find out whether "
+                    "answers of another compiler version are exact");
   command->add_option("--program-dir", flags->program_dir,
                       "Folder of the daemons' programs. Default: this "
                       "program's");

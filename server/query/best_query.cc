@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -248,12 +250,13 @@ class Answerer {
   absl::StatusOr<std::optional<v1::BestAnswer>> FromOtherShape() {
     ASSIGN_OR_RETURN(const Workload* workload, GetWorkload());
     const WorkloadInfo info = DescribeWorkload(*workload);
-    size_t tried = 0;
+    // By workload: the second read may be of a later state of the log.
+    std::set<std::string> tried;
     for (const int limit : {1, kNeighbours}) {
       ASSIGN_OR_RETURN(const auto rows,
                        context_.source->BestOfNeighbours(info, Key(), limit));
-      for (; tried < rows.size(); ++tried) {
-        const BestKnown& row = rows[tried];
+      for (const BestKnown& row : rows) {
+        if (!tried.insert(row.key.workload_key).second) continue;
         ASSIGN_OR_RETURN(const Space* space, GetSpace());
         if (const auto schedule = CarryOver(row, *space)) {
           return Suggestion(

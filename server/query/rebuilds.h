@@ -9,15 +9,21 @@
 #ifndef REGATTA_SERVER_QUERY_REBUILDS_H_
 #define REGATTA_SERVER_QUERY_REBUILDS_H_
 
+#include <sys/types.h>
+
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "compiler/space/space.h"
@@ -48,10 +54,14 @@ GivesBinary BuildOnTheSpot(BinaryHash hash);
 
 class Rebuilds {
  public:
-  // `hash` is called on a thread of this object's own, one call at a time,
-  // which runs only while processors would idle.
-  explicit Rebuilds(BinaryHash hash);
-  // Waits for the build that runs, if any; the others are dropped.
+  // `hash` is called on threads of this object's own, one call at a time,
+  // which run only while processors would idle. A call that ends with
+  // ResourceExhausted says nothing of the binary, which is built when it is
+  // asked about again. No more than `max_known` binaries are remembered; the
+  // oldest is forgotten first.
+  explicit Rebuilds(BinaryHash hash, size_t max_known = kMaxKnown);
+  // Waits for the build that runs, if any, which gets the ordinary priority
+  // where the system allows that; the others are dropped.
   ~Rebuilds();
   Rebuilds(const Rebuilds&) = delete;
   Rebuilds& operator=(const Rebuilds&) = delete;
@@ -64,19 +74,24 @@ class Rebuilds {
 
  private:
   static constexpr size_t kMaxWaiting = 1024;
-  static constexpr size_t kMaxKnown = 32768;  // emptied when full
+  static constexpr size_t kMaxKnown = 32768;
 
   void Run();
+  // Absent: this machine lacked something.
+  std::optional<bool> BuildWhileIdle(const RecordedBinary& binary);
+  void Remember(const std::string& key, bool gives);
 
   const BinaryHash hash_;
+  const size_t max_known_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  // By Key; absent: not asked about. False: another binary, not built yet, or
-  // not to be built.
+  // By Key. False: another binary, or not to be built.
   std::unordered_map<std::string, bool> known_;
-  std::deque<RecordedBinary> waiting_;
-  bool building_ = false;
-  bool closing_ = false;
+  std::deque<std::string> oldest_;         // the keys of known_
+  std::unordered_set<std::string> asked_;  // keys that wait or are being built
+  std::deque<std::pair<std::string, RecordedBinary>> waiting_;
+  std::atomic<bool> closing_ = false;  // set under the mutex
+  std::atomic<pid_t> builder_ = 0;     // the thread that builds; 0: none
   std::thread thread_;
 };
 

@@ -2,31 +2,49 @@
 
 #include <utility>
 
+#include "base/status_macros.h"
+
 namespace regatta::sqlite {
 
 absl::StatusOr<ReaderPool::Loan> ReaderPool::Borrow() {
-  std::unique_lock lock(mutex_);
-  returned_.wait(lock, [this] { return lent_ < kMaxConnections; });
-  ++lent_;
-  if (!idle_.empty()) {
-    std::unique_ptr<Connection> db = std::move(idle_.back());
-    idle_.pop_back();
-    return Loan(this, std::move(db));
+  {
+    std::unique_lock lock(mutex_);
+    returned_.wait(lock, [this] { return lent_ < kMaxConnections; });
+    ++lent_;
   }
-  lock.unlock();
-  auto db = Connection::Open(path_, mode_);
-  if (db.ok()) return Loan(this, *std::move(db));
-  lock.lock();
-  --lent_;
+  auto db = TakeOrOpen();
+  if (db.ok()) return Loan(this, *std::move(db), /*counts=*/true);
+  {
+    std::lock_guard lock(mutex_);
+    --lent_;
+  }
   returned_.notify_one();
   return db.status();
 }
 
-void ReaderPool::Return(std::unique_ptr<Connection> db) {
+absl::StatusOr<ReaderPool::Loan> ReaderPool::BorrowForLong() {
+  ASSIGN_OR_RETURN(auto db, TakeOrOpen());
+  return Loan(this, std::move(db), /*counts=*/false);
+}
+
+absl::StatusOr<std::unique_ptr<Connection>> ReaderPool::TakeOrOpen() {
   {
     std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(db));
-    --lent_;
+    if (!idle_.empty()) {
+      std::unique_ptr<Connection> db = std::move(idle_.back());
+      idle_.pop_back();
+      return db;
+    }
+  }
+  return Connection::Open(path_, mode_);
+}
+
+void ReaderPool::Return(std::unique_ptr<Connection> db, bool counts) {
+  {
+    std::lock_guard lock(mutex_);
+    // Beyond what may be asked for at once, long reads only left it here.
+    if (idle_.size() < kMaxConnections) idle_.push_back(std::move(db));
+    if (counts) --lent_;
   }
   returned_.notify_one();
 }

@@ -1,4 +1,4 @@
-// A few read-only connections, lent to one thread at a time. None of them ever
+// Read-only connections, each lent to one thread at a time. None of them ever
 // checkpoints.
 //
 // Thread safety: all methods may be called from any thread.
@@ -23,12 +23,12 @@ class ReaderPool {
   // A connection on loan; goes back when destroyed.
   class Loan {
    public:
-    Loan(ReaderPool* pool, std::unique_ptr<Connection> db)
-        : pool_(pool), db_(std::move(db)) {}
+    Loan(ReaderPool* pool, std::unique_ptr<Connection> db, bool counts)
+        : pool_(pool), db_(std::move(db)), counts_(counts) {}
     Loan(Loan&&) = default;
     Loan& operator=(Loan&&) = delete;
     ~Loan() {
-      if (db_ != nullptr) pool_->Return(std::move(db_));
+      if (db_ != nullptr) pool_->Return(std::move(db_), counts_);
     }
     Connection& operator*() const { return *db_; }
     Connection* operator->() const { return db_.get(); }
@@ -36,6 +36,7 @@ class ReaderPool {
    private:
     ReaderPool* pool_;
     std::unique_ptr<Connection> db_;
+    bool counts_;
   };
 
   ReaderPool(std::string path, Connection::Mode mode)
@@ -43,16 +44,21 @@ class ReaderPool {
 
   // Waits while all are lent. A thread must not hold two.
   absl::StatusOr<Loan> Borrow();
+  // Of no number: for reads that take long, which those that Borrow shall not
+  // wait for. Whoever starts such reads bounds them.
+  absl::StatusOr<Loan> BorrowForLong();
 
  private:
-  void Return(std::unique_ptr<Connection> db);
+  // One that is open already, if any: it reads on when the file is gone.
+  absl::StatusOr<std::unique_ptr<Connection>> TakeOrOpen();
+  void Return(std::unique_ptr<Connection> db, bool counts);
 
   const std::string path_;
   const Connection::Mode mode_;
   std::mutex mutex_;
   std::condition_variable returned_;
   std::vector<std::unique_ptr<Connection>> idle_;
-  int lent_ = 0;
+  int lent_ = 0;  // by Borrow
 };
 
 }  // namespace regatta::sqlite

@@ -67,7 +67,8 @@ absl::StatusOr<int64_t> RebuildBest(
     ReaderPool& readers,
     const std::function<
         absl::Status(const std::function<absl::Status(Connection&)>&)>& write,
-    const UpkeepProgress& progress, int64_t cells_per_step) {
+    const UpkeepProgress& progress, int64_t cells_per_step,
+    absl::Duration interval) {
   int64_t changed = 0;
   // First, so that a log that cannot be written says so at once.
   RETURN_IF_ERROR(write([&](Connection& db) -> absl::Status {
@@ -82,7 +83,7 @@ absl::StatusOr<int64_t> RebuildBest(
     // Those that come later are right from the start.
     ASSIGN_OR_RETURN(last, db->Number("SELECT coalesce(max(id), 0) FROM cell"));
   }
-  PacedProgress paced(progress);
+  PacedProgress paced(progress, interval);
   if (!paced.Begin("deriving best-known again", total)) return Stopped();
   while (after < last) {
     Step step;

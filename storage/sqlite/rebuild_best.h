@@ -12,7 +12,9 @@
 #include <functional>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "storage/log_upkeep.h"
+#include "storage/paced_progress.h"
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/reader_pool.h"
 
@@ -22,13 +24,14 @@ namespace regatta::sqlite {
 constexpr int64_t kRebuildCells = 256;
 
 // `write` runs an operation on the writer's thread, durably. Returns how many
-// rows were not what they are now. Cancelled: `progress`, which hears of keys,
-// stopped it; what was done stays.
+// rows were not what they are now. Cancelled: `progress`, which hears of keys
+// every `interval`, stopped it; what was done stays.
 absl::StatusOr<int64_t> RebuildBest(
     ReaderPool& readers,
     const std::function<
         absl::Status(const std::function<absl::Status(Connection&)>&)>& write,
-    const UpkeepProgress& progress, int64_t cells_per_step = kRebuildCells);
+    const UpkeepProgress& progress, int64_t cells_per_step = kRebuildCells,
+    absl::Duration interval = PacedProgress::kInterval);
 
 }  // namespace regatta::sqlite
 

@@ -120,7 +120,7 @@ absl::StatusOr<std::vector<BestKnown>> SqliteTuningLog::BestOfNeighbours(
 absl::Status SqliteTuningLog::ForEachBest(
     const std::function<bool(const WorkloadInfo&, const BestKnown&)>& visit)
     const {
-  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
+  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.BorrowForLong());
   ASSIGN_OR_RETURN(const ReadTransaction snapshot, ReadTransaction::Begin(*db));
   return VisitBest(*db, visit);
 }

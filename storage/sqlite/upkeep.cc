@@ -70,7 +70,7 @@ absl::StatusOr<LogCheck> SqliteUpkeep::Check(
 absl::Status SqliteUpkeep::Backup(const std::string& path,
                                   const UpkeepProgress& progress) const {
   // One that is open already reads on even when the file is gone.
-  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_->Borrow());
+  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_->BorrowForLong());
   return db->CopyTo(path, [&](int64_t done, int64_t total) {
     return !progress || progress("copying pages", done, total);
   });

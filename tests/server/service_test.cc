@@ -4,8 +4,10 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -19,7 +21,9 @@
 #include "server/server_snapshot.h"
 #include "server/tracker_client.h"
 #include "server/tuning_server.h"
+#include "storage/tuning_log.h"
 #include "tests/server/support/server_world.h"
+#include "tests/support/process.h"
 
 namespace regatta {
 namespace {
@@ -29,6 +33,7 @@ using testing::kClass;
 using testing::kCompiler;
 using testing::kTargetText;
 using testing::ServerWorld;
+using testing::TempDir;
 
 constexpr char kMatmul[] = "matmul(m=64,n=64,k=64)";
 
@@ -211,6 +216,62 @@ class Service : public ::testing::Test {
   std::unique_ptr<v1::TuningService::Stub> stub_;
   grpc::Status status_;
 };
+
+// Each holds a connection to the log, and much memory.
+TEST(LogServiceLimits, TheWholeLogIsReadForAFewAtATime) {
+  const TempDir dir;
+  const auto log = *OpenTuningLog(dir.path() + "/log");
+  std::atomic<int> running = 0;
+  std::promise<void> go;
+  const std::shared_future<void> gone = go.get_future().share();
+  LogServiceImpl service(
+      log.get(), DescribeWorkloadText,
+      [&](const UpkeepProgress&) -> absl::StatusOr<std::string> {
+        ++running;
+        gone.wait();
+        return std::string("a snapshot");
+      });
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
+                           &port);
+  builder.RegisterService(&service);
+  const auto server = builder.BuildAndStart();
+  const auto stub = v1::LogService::NewStub(grpc::CreateChannel(
+      absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials()));
+  const auto end_of = [](auto reader, auto response) {
+    while (reader->Read(&response)) {
+    }
+    return reader->Finish();
+  };
+  const auto snapshot = [&] {
+    grpc::ClientContext context;
+    return end_of(stub->Snapshot(&context, v1::SnapshotLogRequest()),
+                  v1::SnapshotLogResponse());
+  };
+  std::vector<std::future<grpc::Status>> first;
+  for (int i = 0; i < LogServiceImpl::kMaxWholeReads; ++i) {
+    first.push_back(std::async(std::launch::async, snapshot));
+  }
+  while (running < LogServiceImpl::kMaxWholeReads) std::this_thread::yield();
+  grpc::ClientContext check, rebuild, backup;
+  for (const grpc::Status& status :
+       {snapshot(),
+        end_of(stub->Check(&check, v1::CheckLogRequest()),
+               v1::CheckLogResponse()),
+        end_of(stub->Rebuild(&rebuild, v1::RebuildLogRequest()),
+               v1::RebuildLogResponse())}) {
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_THAT(status.error_message(), HasSubstr("try again after one"));
+  }
+  // Of which there is one at a time anyway.
+  EXPECT_TRUE(end_of(stub->Backup(&backup, v1::BackupLogRequest()),
+                     v1::BackupLogResponse())
+                  .ok());
+  go.set_value();
+  for (auto& status : first) EXPECT_TRUE(status.get().ok());
+  EXPECT_TRUE(snapshot().ok());
+}
 
 TEST_F(Service, RunsAJobAndStreamsItToItsEnd) {
   StartTracking();

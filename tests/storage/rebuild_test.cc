@@ -1,5 +1,8 @@
 // The view derived again in steps, with others that write between them.
+#include <algorithm>
+#include <map>
 #include <set>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/digest.h"
@@ -83,6 +86,14 @@ class Rebuild : public ::testing::Test {
                                find.IsNull(2) ? -1 : find.Int(2)));
     }
     return rows;
+  }
+
+  static std::map<int64_t, std::string> ByCell(const Rows& rows) {
+    std::map<int64_t, std::string> by_cell;
+    for (const std::string& row : rows) {
+      EXPECT_TRUE(by_cell.emplace(std::stoll(row), row).second) << row;
+    }
+    return by_cell;
   }
 
   // From nothing, in one piece.
@@ -171,6 +182,10 @@ TEST_F(Rebuild, LeavesOldOrRightRowsWhereItEnds) {
   ASSERT_EQ(right, ViewOfTheRecords());
   Bend(random);
   const Rows bent = View();
+  std::set<int64_t> cells;
+  for (const Rows& rows : {bent, right}) {
+    for (const auto& [cell, row] : ByCell(rows)) cells.insert(cell);
+  }
   for (int last = 1;; ++last) {
     SCOPED_TRACE(absl::StrCat("ends before write ", last));
     int writes = 0;
@@ -181,27 +196,67 @@ TEST_F(Rebuild, LeavesOldOrRightRowsWhereItEnds) {
           return Write(operation);
         },
         nullptr, /*cells_per_step=*/1);
-    const Rows view = View();
-    for (const std::string& row : view) {
-      EXPECT_TRUE(bent.contains(row) || right.contains(row)) << row;
+    // Each cell is as it was bent, perhaps away, or as it should be.
+    const std::map<int64_t, std::string> now = ByCell(View());
+    const auto row_of = [](const std::map<int64_t, std::string>& rows,
+                           int64_t cell) {
+      const auto row = rows.find(cell);
+      return row == rows.end() ? "none" : row->second;
+    };
+    for (const int64_t cell : cells) {
+      const std::string row = row_of(now, cell);
+      EXPECT_TRUE(row == row_of(ByCell(bent), cell) ||
+                  row == row_of(ByCell(right), cell))
+          << "cell " << cell << " has " << row;
     }
+    EXPECT_EQ(now.size(),
+              static_cast<size_t>(std::count_if(
+                  cells.begin(), cells.end(),
+                  [&](int64_t cell) { return now.contains(cell); })))
+        << "rows of cells that never had one";
     if (changed.ok()) break;
     ASSERT_LE(last, kWorkloads + 1);
   }
   EXPECT_EQ(View(), right);
 }
 
+// What it corrected by then stays.
 TEST_F(Rebuild, StopsWhenToldTo) {
   Open();
   Random random(1);
-  for (int i = 0; i < 50; ++i) Arrive(random);
-  const auto changed = sqlite::RebuildBest(
-      *readers_,
-      [&](const std::function<absl::Status(Connection&)>& operation) {
-        return Write(operation);
-      },
-      [](const std::string&, int64_t, int64_t) { return false; });
-  EXPECT_STATUS(changed, kCancelled, "stopped");
+  for (int i = 0; i < 200; ++i) Arrive(random);
+  const Rows right = View();
+  const auto run = [&](const UpkeepProgress& progress, int* writes) {
+    return sqlite::RebuildBest(
+        *readers_,
+        [&](const std::function<absl::Status(Connection&)>& operation) {
+          ++*writes;
+          return Write(operation);
+        },
+        progress, /*cells_per_step=*/1,
+        /*interval=*/absl::ZeroDuration());
+  };
+  const auto lacking = [&] {
+    const Rows view = View();
+    return std::count_if(right.begin(), right.end(),
+                         [&](const auto& row) { return !view.contains(row); });
+  };
+  // At once.
+  EXPECT_OK(writer_->Run("DELETE FROM best_known"));
+  int writes = 0;
+  const auto at_once =
+      run([](const std::string&, int64_t, int64_t) { return false; }, &writes);
+  EXPECT_STATUS(at_once, kCancelled, "stopped");
+  EXPECT_EQ(lacking(), static_cast<int64_t>(right.size()));
+  // Once some are corrected: the first write removes strays, each other
+  // corrects a cell.
+  writes = 0;
+  const auto later =
+      run([&](const std::string&, int64_t, int64_t) { return writes < 4; },
+          &writes);
+  EXPECT_STATUS(later, kCancelled, "stopped");
+  EXPECT_EQ(writes, 4);
+  EXPECT_EQ(lacking(), static_cast<int64_t>(right.size()) - 3);
 }
 
 // The whole log: commits of others go through while it is at work.

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "storage/sqlite/integrity.h"
+#include "storage/sqlite/reader_pool.h"
 #include "tests/storage/records.h"
 #include "tests/support/process.h"
 
@@ -204,6 +205,26 @@ TEST_F(Upkeep, ACopyIsWholeWhileRecordsArrive) {
   writer.join();
   EXPECT_FALSE(log_->upkeep().Backup(dir_.path() + "/copy0", nullptr).ok())
       << "it exists";
+}
+
+// More of them at once than there are connections for short reads.
+TEST_F(Upkeep, ReadsThatTakeLongHoldUpNoOthers) {
+  int visited = 0;
+  const std::function<void(int)> read = [&](int more) {
+    EXPECT_OK(log_->ForEachBest([&](const WorkloadInfo&, const BestKnown&) {
+      ++visited;
+      if (more > 0) {
+        read(more - 1);
+      } else {
+        const TempDir dir;
+        EXPECT_OK(log_->upkeep().Backup(dir.path() + "/copy", nullptr));
+        EXPECT_TRUE((*log_->Best(KeyFor(workload_))).has_value());
+      }
+      return true;
+    }));
+  };
+  read(sqlite::ReaderPool::kMaxConnections);
+  EXPECT_EQ(visited, sqlite::ReaderPool::kMaxConnections + 1);
 }
 
 TEST_F(Upkeep, AStreamedCopyLeavesFilesOfOthersAndNoneOfItsOwn) {

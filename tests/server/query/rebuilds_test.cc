@@ -103,6 +103,49 @@ TEST(Rebuilds, AnswersAtOnceWhileABuildRuns) {
   EXPECT_EQ(built, 1025);
 }
 
+// What is known stays so while more is learnt than there is room for.
+TEST(Rebuilds, ForgetsTheOldestFirst) {
+  std::atomic<int> built = 0;
+  Rebuilds rebuilds(
+      [&](const Space& space, std::string_view text) {
+        ++built;
+        return HashOf(space, text);
+      },
+      /*max_known=*/2);
+  const auto learn = [&](int m) {
+    const RecordedBinary binary =
+        BinaryOf(absl::StrCat("matmul(m=", m, ",n=16,k=32)"));
+    const bool known = rebuilds.Gives(binary);
+    rebuilds.WaitUntilIdle();
+    return known;
+  };
+  for (int m : {1, 2, 3}) EXPECT_FALSE(learn(m));
+  EXPECT_TRUE(learn(3));
+  EXPECT_TRUE(learn(2));
+  EXPECT_EQ(built, 3);
+  EXPECT_FALSE(learn(1));
+  EXPECT_EQ(built, 4);
+  EXPECT_TRUE(learn(1));
+  EXPECT_TRUE(learn(3));
+  EXPECT_FALSE(learn(2));
+}
+
+// A build that this machine could not do says nothing of the binary.
+TEST(Rebuilds, BuildsAgainWhatFailedForLackOfSomething) {
+  std::atomic<int> built = 0;
+  Rebuilds rebuilds([&](const Space& space,
+                        std::string_view text) -> absl::StatusOr<std::string> {
+    if (++built == 1) return absl::ResourceExhaustedError("no memory file");
+    return HashOf(space, text);
+  });
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_FALSE(rebuilds.Gives(BinaryOf(kMatmul)));
+    rebuilds.WaitUntilIdle();
+  }
+  EXPECT_TRUE(rebuilds.Gives(BinaryOf(kMatmul)));
+  EXPECT_EQ(built, 2);
+}
+
 TEST(BuildOnTheSpot, ComparesTheHashes) {
   const GivesBinary gives = BuildOnTheSpot(HashOf);
   EXPECT_TRUE(gives(BinaryOf(kMatmul)));
