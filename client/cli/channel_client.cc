@@ -39,6 +39,14 @@ absl::Status ServerChannel::FromGrpc(const grpc::Status& status) const {
                            ". Start one with `regatta up`, or name another "
                            "with --server HOST:PORT"));
   }
+  if (code == absl::StatusCode::kCancelled) {
+    // Another code: it was not the user who ended it.
+    return absl::AbortedError(absl::StrCat(
+        "the server at ", address_.address,
+        " ended the call: it does when nothing of an answer is read for a "
+        "minute. Run the command again, without a pause in what reads its "
+        "output"));
+  }
   return absl::Status(code, status.error_message());
 }
 

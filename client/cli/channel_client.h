@@ -21,7 +21,8 @@ class ServerChannel {
 
   const std::shared_ptr<grpc::Channel>& get() const { return channel_; }
   // A server that does not answer: Unavailable, with the address, where it came
-  // from and what to do.
+  // from and what to do. One that ended a call that this program did not
+  // cancel: Aborted. REQUIRES: for Cancelled, that it did not.
   absl::Status FromGrpc(const grpc::Status& status) const;
 
   // A unary call that gives up after `limit`.

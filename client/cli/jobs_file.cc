@@ -391,8 +391,8 @@ absl::StatusOr<Json> ParseDocument(const std::string& file,
         absl::StrCat(file, ": ", LineOf(text, OverflowAt(text)),
                      ": this number is too large"));
   } catch (const Json::exception& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(file, ": this is no JSON: ", error.what()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        file, ": this is no JSON: ", ToAbsl(JsonReason(error.what()))));
   }
 }
 

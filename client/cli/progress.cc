@@ -127,9 +127,9 @@ std::string ProgressLine(const v1::TaskStatus& task) {
 
 std::string JobLine(const v1::Job& job) {
   int going = 0, paused = 0;
-  int64_t trials = 0, budget = 0, left = 0;
+  int64_t trials = 0, budget = 0, left_ms = 0;
   double rate = 0;
-  bool bounded = true;
+  bool bounded = true, known = true;
   for (const v1::TaskStatus& task : job.tasks()) {
     const bool on = task.state() == v1::JOB_STATE_RUNNING ||
                     task.state() == v1::JOB_STATE_QUEUED;
@@ -140,7 +140,9 @@ std::string JobLine(const v1::Job& job) {
     bounded = bounded && task.budget_trials() > 0;
     if (!on) continue;
     rate += task.trials_per_s();
-    left += std::max<int64_t>(0, task.budget_trials() - task.trials());
+    // They go on side by side, each to its own bound.
+    known = known && task.remaining_ms() >= 0;
+    left_ms = std::max(left_ms, task.remaining_ms());
   }
   std::string text = absl::StrCat("job ", job.job_id(), ": ", going, " of ",
                                   job.tasks_size(), " tasks go on");
@@ -149,11 +151,7 @@ std::string JobLine(const v1::Job& job) {
   if (bounded) absl::StrAppend(&text, " of ", budget);
   if (going == 0) return text;
   absl::StrAppendFormat(&text, ", %.1f/s", rate);
-  if (bounded && rate > 0) {
-    absl::StrAppend(&text, ", ",
-                    FormatSpan(static_cast<int64_t>(left / rate * 1000)),
-                    " left");
-  }
+  if (known) absl::StrAppend(&text, ", ", FormatSpan(left_ms), " left");
   return text;
 }
 

@@ -248,13 +248,13 @@ class Batch {
   // take no signals, which are for the program's own threads.
   void StartOthers(size_t count, std::vector<std::thread>& others) {
     if (count == 0) return;
-    others.reserve(count);
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
+      others.reserve(count);
       while (others.size() < count) others.emplace_back([this] { Work(); });
-    } catch (const std::system_error&) {
+    } catch (...) {  // no memory or no thread for another
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "absl/strings/match.h"
+
 namespace regatta::cli {
 namespace {
 
@@ -148,7 +150,7 @@ TEST(Progress, SeveralTasksHaveOneLineEachBelowTheJobs) {
   const std::string text = out.str();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4) << text;
   EXPECT_EQ(text.find("job 1: 2 of 3 tasks go on, 1 paused; trial 150 of 600, "
-                      "22.5/s, 13 s left\n"),
+                      "22.5/s, 15 s left\n"),
             0u)
       << text;
   EXPECT_NE(text.find("  softmax(rows=1,cols=64) on zn...  trial 50 of 200, "
@@ -156,6 +158,21 @@ TEST(Progress, SeveralTasksHaveOneLineEachBelowTheJobs) {
             std::string::npos)
       << text;
   EXPECT_NE(text.find("paused, trial 50 of 200"), std::string::npos) << text;
+}
+
+// A bound by minutes counts as one by trials does: the server has put both into
+// what remains of a task.
+TEST(Progress, AJobHasTheTimeLeftOfItsLongestTask) {
+  v1::Job job = SeveralTasks(3);
+  job.mutable_tasks(0)->set_budget_trials(0);
+  job.mutable_tasks(0)->set_remaining_ms(61'000);
+  job.mutable_tasks(1)->set_remaining_ms(3'000);
+  job.mutable_tasks(2)->set_state(v1::JOB_STATE_PAUSED);
+  job.mutable_tasks(2)->set_remaining_ms(500'000);
+  EXPECT_TRUE(absl::EndsWith(JobLine(job), "/s, 1 min 1 s left"))
+      << JobLine(job);
+  job.mutable_tasks(1)->set_remaining_ms(-1);
+  EXPECT_TRUE(absl::EndsWith(JobLine(job), "/s")) << JobLine(job);
 }
 
 TEST(Progress, TasksThatDoNotFitAreCounted) {

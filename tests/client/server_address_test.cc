@@ -1,10 +1,12 @@
 #include "client/cli/server_address.h"
 
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
 
+#include "client/cli/channel_client.h"
 #include "tests/client/scoped_environment.h"
 #include "tests/support/process.h"
 
@@ -89,6 +91,20 @@ TEST(StateDir, FollowsTheEnvironment) {
   }
   const ScopedEnvironment home("HOME", nullptr);
   EXPECT_EQ(DefaultStateDir(), "/var/tmp/regatta-" + std::to_string(getuid()));
+}
+
+// Commands take Cancelled for the user's Ctrl-C.
+TEST(ServerChannel, ACallThatTheServerEndedWasNotStoppedByTheUser) {
+  const ServerChannel channel({"127.0.0.1:7470", "--server"});
+  const absl::Status status =
+      channel.FromGrpc(grpc::Status(grpc::StatusCode::CANCELLED, "CANCELLED"));
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+  const std::string message(status.message());
+  EXPECT_NE(message.find("127.0.0.1:7470 ended the call"), std::string::npos)
+      << message;
+  EXPECT_NE(message.find("nothing of an answer is read for a minute"),
+            std::string::npos)
+      << message;
 }
 
 }  // namespace

@@ -260,8 +260,8 @@ KnobValues LoopsPart::Defaults() const {
 
 std::vector<KnobValues> LoopsPart::Seeds() const {
   std::vector<KnobValues> seeds;
-  for (const char* name :
-       {"stores", "vectors", "rows", "lanes_over", "block", "unroll"}) {
+  for (const std::string_view name : std::initializer_list<std::string_view>{
+           kStoresKnob, "vectors", "rows", "lanes_over", "block", "unroll"}) {
     for (size_t i = 0; i < knobs_.size(); ++i) {
       if (knobs_[i].name != name) continue;
       for (int64_t choice : knobs_[i].choices) {
