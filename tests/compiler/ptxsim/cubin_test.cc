@@ -103,7 +103,8 @@ TEST(CubinTest, GarbageIsRefusedAndDoesNoHarm) {
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   Random random(4);
   int refused = 0;
-  for (int i = 0; i < Scaled(3000); ++i) {
+  const int count = Scaled(3000);
+  for (int i = 0; i < count; ++i) {
     std::string bytes = compiled->cubin;
     const int changes = 1 + static_cast<int>(random.Below(8));
     for (int k = 0; k < changes; ++k) {
@@ -116,7 +117,7 @@ TEST(CubinTest, GarbageIsRefusedAndDoesNoHarm) {
     if (random.Below(4) == 0) bytes.resize(random.Below(bytes.size()));
     if (!ReadCubin(bytes).ok()) ++refused;
   }
-  EXPECT_GT(refused, 500);
+  EXPECT_GT(refused, count / 10);
 }
 
 }  // namespace

@@ -260,7 +260,8 @@ TEST(PtxParserTest, MutatedTextNeverCrashes) {
   ASSERT_TRUE(PtxModule::Parse(text).ok()) << PtxModule::Parse(text).status();
   Random random(2024);
   int parsed = 0;
-  for (int i = 0; i < Scaled(4000); ++i) {
+  const int count = Scaled(4000);
+  for (int i = 0; i < count; ++i) {
     const auto module = PtxModule::Parse(Mutate(text, random));
     if (!module.ok()) {
       EXPECT_FALSE(module.status().message().empty());
@@ -278,7 +279,7 @@ TEST(PtxParserTest, MutatedTextNeverCrashes) {
         {.entry = "snippet", .group = {32, 1, 1}, .arguments = arguments},
         memory, {.instruction_limit = 20000});
   }
-  EXPECT_GT(parsed, 100);
+  EXPECT_GT(parsed, count / 100);
 }
 
 }  // namespace
