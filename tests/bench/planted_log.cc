@@ -34,7 +34,7 @@ constexpr v1::CacheState kCaches[] = {v1::CACHE_STATE_WARM,
                                       v1::CACHE_STATE_COLD};
 constexpr char kTarget[] =
     "cpu,triple=x86_64-linux-gnu,mcpu=znver4,vector_bits=512,"
-    "vector_registers=32";
+    "vector_registers=32,products=ui8x4";
 constexpr char kSandbox[] =
     "cgroup_kill,cgroup_memory,cgroup_pids,ipcns,landlock,mountns,netns,"
     "no_new_privs,process_group,rlimits,seccomp,subreaper,uid";

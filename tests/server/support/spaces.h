@@ -15,10 +15,10 @@ namespace regatta::testing {
 
 inline constexpr char kTargetText[] =
     "cpu,triple=x86_64-linux-gnu,mcpu=znver4,vector_bits=512,"
-    "vector_registers=32";
+    "vector_registers=32,products=ui8x4";
 inline constexpr char kOtherTargetText[] =
     "cpu,triple=aarch64-linux-gnu,mcpu=neoverse-n1,vector_bits=128,"
-    "vector_registers=32";
+    "vector_registers=32,products=i8x4";
 
 inline Workload WorkloadOf(const std::string& text) {
   auto workload = ParseWorkload(text);
