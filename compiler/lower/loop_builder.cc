@@ -63,6 +63,9 @@ loop::StmtPtr Renumber(const loop::StmtPtr& stmt,
       return ValuePtr(std::move(moved));
     });
   }
+  for (loop::IntrinsicOperand& operand : copy->operands) {
+    if (operand.buffer >= 0) operand.buffer = new_id[operand.buffer];
+  }
   for (loop::StmtPtr& child : copy->body) child = Renumber(child, new_id);
   return copy;
 }

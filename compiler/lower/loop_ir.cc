@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "compiler/lower/intrinsics.h"
 
 namespace regatta::loop {
 namespace {
@@ -132,6 +133,15 @@ StmtPtr Barrier() {
   return stmt;
 }
 
+StmtPtr CallIntrinsic(std::string_view name,
+                      std::vector<IntrinsicOperand> operands) {
+  auto stmt = std::make_shared<Stmt>();
+  stmt->kind = Stmt::Kind::kIntrinsic;
+  stmt->intrinsic = std::string(name);
+  stmt->operands = std::move(operands);
+  return stmt;
+}
+
 bool IsDeviceKernel(const Kernel& kernel) {
   return kernel.body && kernel.body->kind == Stmt::Kind::kFor &&
          (kernel.body->loop == LoopKind::kGroup ||
@@ -153,6 +163,16 @@ void VisitBuffers(const Stmt& stmt,
   if (stmt.kind == Stmt::Kind::kStore) {
     visit(stmt.buffer, true);
     VisitLoads(*stmt.value, visit);
+  }
+  if (stmt.kind == Stmt::Kind::kIntrinsic) {
+    const Intrinsic* const intrinsic = FindIntrinsic(stmt.intrinsic);
+    for (size_t i = 0; i < stmt.operands.size(); ++i) {
+      if (stmt.operands[i].buffer < 0) continue;
+      visit(
+          stmt.operands[i].buffer,
+          intrinsic != nullptr && i < intrinsic->operands.size() &&
+              intrinsic->operands[i].use == IntrinsicOperandRule::Use::kWrites);
+    }
   }
   for (const StmtPtr& child : stmt.body) VisitBuffers(*child, visit);
 }
@@ -383,6 +403,17 @@ std::string ToString(const Program& program, const Stmt& stmt) {
       return absl::StrCat("if ", GuardText(stmt.guards));
     case Stmt::Kind::kBarrier:
       return "barrier";
+    case Stmt::Kind::kIntrinsic:
+      return absl::StrCat(
+          stmt.intrinsic, "(",
+          absl::StrJoin(stmt.operands, ", ",
+                        [&](std::string* out, const IntrinsicOperand& o) {
+                          absl::StrAppend(
+                              out, o.buffer < 0
+                                       ? absl::StrCat(o.number)
+                                       : Element(program, o.buffer, o.offset));
+                        }),
+          ")");
   }
   return "?";
 }

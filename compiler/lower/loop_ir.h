@@ -24,6 +24,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -114,6 +115,13 @@ enum class LoopKind {
   kThread,    // independent (groups), or run side by side (threads)
 };
 
+// An element of a buffer by its address, or a number.
+struct IntrinsicOperand {
+  int buffer = -1;  // -1: `number`
+  Affine offset;
+  int64_t number = 0;
+};
+
 struct Stmt;
 using StmtPtr = std::shared_ptr<const Stmt>;
 
@@ -126,6 +134,7 @@ struct Stmt {
     kBarrier,  // waits for all threads of the group; what they stored before is
                // what all of them read behind it. Device kernels only, where
                // every thread of the group comes by equally often
+    kIntrinsic,  // `intrinsic` of `operands`: intrinsics.h. Device kernels only
   };
   Kind kind;
   // kFor
@@ -143,6 +152,9 @@ struct Stmt {
                            // need not keep it
   // kIf
   std::vector<Guard> guards;
+  // kIntrinsic
+  std::string intrinsic;
+  std::vector<IntrinsicOperand> operands;
   // kFor and kIf (one element), and kBlock
   std::vector<StmtPtr> body;
 };
@@ -178,6 +190,8 @@ StmtPtr Store(int buffer, Affine offset, ValuePtr value,
 StmtPtr Block(std::vector<StmtPtr> body);
 StmtPtr If(std::vector<Guard> guards, StmtPtr body);
 StmtPtr Barrier();
+StmtPtr CallIntrinsic(std::string_view name,
+                      std::vector<IntrinsicOperand> operands = {});
 
 // Whether a kernel is a device kernel: a group or thread loop around all of it.
 bool IsDeviceKernel(const Kernel& kernel);

@@ -9,21 +9,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "compiler/lower/intrinsics.h"
 #include "compiler/lower/loop_ir.h"
 #include "compiler/lower/loop_range.h"
+#include "compiler/lower/value_types.h"
 
 namespace regatta::loop {
 namespace {
-
-bool IsComparison(BinaryOp op) {
-  return op == BinaryOp::kLess || op == BinaryOp::kLessEqual ||
-         op == BinaryOp::kEqual;
-}
-
-// Functions that only floats have.
-bool FloatOnly(UnaryOp op) {
-  return op != UnaryOp::kNeg && op != UnaryOp::kAbs;
-}
 
 class Verifier {
  public:
@@ -130,6 +122,9 @@ class Verifier {
       case Stmt::Kind::kBarrier:
         status = CheckBarrier();
         break;
+      case Stmt::Kind::kIntrinsic:
+        status = CheckIntrinsic(*stmt);
+        break;
     }
     stmt_ = outer;
     return status;
@@ -161,6 +156,70 @@ class Verifier {
         }
       }
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckIntrinsic(const Stmt& stmt) {
+    const Intrinsic* const intrinsic = FindIntrinsic(stmt.intrinsic);
+    if (intrinsic == nullptr) return Error("no such intrinsic");
+    if (!device_) return Error("only device kernels have intrinsics");
+    if (loops_.back().kind == LoopKind::kVector) {
+      return Error("inside a vector loop");
+    }
+    if (stmt.operands.size() != intrinsic->operands.size()) {
+      return Error(
+          absl::StrCat("takes ", intrinsic->operands.size(), " operands"));
+    }
+    std::optional<DType> dtype;
+    for (size_t i = 0; i < stmt.operands.size(); ++i) {
+      const IntrinsicOperand& operand = stmt.operands[i];
+      const IntrinsicOperandRule& rule = intrinsic->operands[i];
+      const bool number = rule.use == IntrinsicOperandRule::Use::kNumber;
+      if (number != (operand.buffer < 0)) {
+        return Error(absl::StrCat("operand ", i, " is ",
+                                  number ? "no number" : "no element"));
+      }
+      if (number) continue;
+      RETURN_IF_ERROR(CheckIntrinsicElement(operand, rule));
+      const DType of = program_.buffers[operand.buffer].dtype;
+      if (dtype.value_or(of) != of) return Error("elements of unequal types");
+      dtype = of;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckIntrinsicElement(const IntrinsicOperand& operand,
+                                     const IntrinsicOperandRule& rule) {
+    if (operand.buffer >= static_cast<int>(program_.buffers.size())) {
+      return Error(absl::StrCat("no buffer ", operand.buffer));
+    }
+    const Buffer& buffer = program_.buffers[operand.buffer];
+    const bool local = buffer.scope == Scope::kLocal;
+    if (local != rule.local || buffer.scope == Scope::kRegister) {
+      return Error(
+          absl::StrCat(buffer.name, " is in memory of the wrong kind"));
+    }
+    const int64_t count = rule.bytes / DTypeBytes(buffer.dtype);
+    RETURN_IF_ERROR(CheckElement(operand.buffer, operand.offset, {}));
+    RETURN_IF_ERROR(
+        CheckElement(operand.buffer, operand.offset + (count - 1), {}));
+    bool aligned = operand.offset.constant() % count == 0;
+    for (const Affine::Term& term : operand.offset.terms()) {
+      aligned = aligned && term.coeff % count == 0;
+    }
+    if (!aligned) {
+      return Error(absl::StrCat("the offset of ", buffer.name,
+                                " is no multiple of ", count));
+    }
+    if (rule.use == IntrinsicOperandRule::Use::kReads) {
+      return written_[operand.buffer]
+                 ? absl::OkStatus()
+                 : Error(absl::StrCat("reads ", buffer.name,
+                                      " before anything wrote it"));
+    }
+    if (buffer.scope == Scope::kInput) return Error("stores to an input");
+    RETURN_IF_ERROR(CheckRace(operand.offset, buffer));
+    written_[operand.buffer] = true;
     return absl::OkStatus();
   }
 
@@ -238,7 +297,7 @@ class Verifier {
     if (stmt.value->kind == Value::Kind::kProducts) {
       RETURN_IF_ERROR(CheckProducts(stmt));
     }
-    RETURN_IF_ERROR(CheckRace(stmt, buffer));
+    RETURN_IF_ERROR(CheckRace(stmt.offset, buffer));
     if (stmt.accumulate != Reduction::kNone && !written_[stmt.buffer]) {
       return Error(absl::StrCat("accumulates into ", buffer.name,
                                 " before anything set it"));
@@ -270,28 +329,21 @@ class Verifier {
         return Error("products of something other than plain loads");
       }
     }
-    const DType a = value.operands[0]->dtype, b = value.operands[1]->dtype;
-    const bool integers =
-        a == DType::kI8 && b == DType::kI8 && value.dtype == DType::kI32;
-    const bool floats = a == DType::kBF16 && b == DType::kBF16 &&
-                        value.dtype == DType::kF32 && !block.unsigned_a;
-    if (!integers && !floats) return Error("types of products");
-    const auto last = [&](const Affine& first, int64_t count) {
-      return first + (count - 1);
-    };
+    const std::string wrong = TypeError(value);
+    if (!wrong.empty()) return Error(wrong);
     RETURN_IF_ERROR(CheckElement(
-        stmt.buffer, last(stmt.offset, block.rows * block.cols), {}));
+        stmt.buffer, stmt.offset + (block.rows * block.cols - 1), {}));
     const int64_t counts[] = {block.rows * block.depth,
                               block.cols * block.depth};
     for (int i : {0, 1}) {
       const Value& load = *value.operands[i];
       RETURN_IF_ERROR(
-          CheckElement(load.buffer, last(load.offset, counts[i]), {}));
+          CheckElement(load.buffer, load.offset + (counts[i] - 1), {}));
     }
     return absl::OkStatus();
   }
 
-  absl::Status CheckRace(const Stmt& stmt, const Buffer& buffer) const {
+  absl::Status CheckRace(const Affine& offset, const Buffer& buffer) const {
     if (buffer.scope == Scope::kRegister || buffer.per_thread) {
       return absl::OkStatus();
     }
@@ -299,7 +351,7 @@ class Verifier {
       const bool side_by_side =
           loop.kind == LoopKind::kParallel || loop.kind == LoopKind::kThread ||
           (loop.kind == LoopKind::kGroup && buffer.scope != Scope::kLocal);
-      if (side_by_side && loop.extent > 1 && stmt.offset.Coeff(loop.var) == 0 &&
+      if (side_by_side && loop.extent > 1 && offset.Coeff(loop.var) == 0 &&
           !LeavesOne(loop.var)) {
         return Error(absl::StrCat("every iteration of the ",
                                   loop.kind == LoopKind::kParallel ? "parallel"
@@ -415,35 +467,9 @@ class Verifier {
   }
 
   absl::Status CheckTypes(const Value& value) const {
-    const size_t operands = value.kind == Value::Kind::kSelect   ? 3
-                            : value.kind == Value::Kind::kBinary ? 2
-                                                                 : 1;
-    const auto bad = [&](const std::string& what) {
-      return Error(absl::StrCat(what, " in ", ToString(program_, value)));
-    };
-    if (value.operands.size() != operands) return bad("operand count");
-    const DType a = value.operands[0]->dtype;
-    switch (value.kind) {
-      case Value::Kind::kUnary:
-        if (value.dtype != a || a == DType::kBool) return bad("type");
-        if (FloatOnly(value.unary) && !IsFloat(a)) return bad("integer type");
-        return absl::OkStatus();
-      case Value::Kind::kBinary:
-        if (value.operands[1]->dtype != a) return bad("unequal types");
-        if (value.dtype != (IsComparison(value.binary) ? DType::kBool : a)) {
-          return bad("type");
-        }
-        return absl::OkStatus();
-      case Value::Kind::kSelect:
-        if (a != DType::kBool) return bad("condition type");
-        if (value.operands[1]->dtype != value.dtype ||
-            value.operands[2]->dtype != value.dtype) {
-          return bad("unequal types");
-        }
-        return absl::OkStatus();
-      default:
-        return absl::OkStatus();
-    }
+    const std::string wrong = TypeError(value);
+    if (wrong.empty()) return absl::OkStatus();
+    return Error(absl::StrCat(wrong, " in ", ToString(program_, value)));
   }
 
   const EnclosingLoop* Find(int var) const {

@@ -56,6 +56,17 @@ TEST_F(CudaCode, OtherArchitecturesComputeTheSame) {
   }
 }
 
+TEST_F(CudaCode, AsynchronousCopiesLandAtTheWait) {
+  AsyncCopies copies;
+  ExpectExact(copies.Emit(), BuildFor(copies.Emit(), target_),
+              RunOnSimulatedGpu);
+  copies.first_wait = false;
+  const loop::Program program = copies.Emit();
+  EXPECT_THAT(
+      FaultOnSimulatedGpu(BuildFor(program, target_), WholeNumbers(program, 3)),
+      StartsWith("async_not_awaited"));
+}
+
 TEST_F(CudaCode, MissingBarriersAreFound) {
   TiledMatmul matmul{.m = 16, .n = 16, .k = 16};
   const auto fault = [&] {

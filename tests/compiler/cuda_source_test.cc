@@ -12,7 +12,6 @@
 #include "compiler/codegen/code_generator.h"
 #include "compiler/codegen/compiler_version.h"
 #include "compiler/codegen/cuda/nvrtc.h"
-#include "compiler/codegen/cuda/ptxas_log.h"
 #include "compiler/compile.h"
 #include "compiler/lower/lower.h"
 #include "compiler/module/cuda_binary.h"
@@ -121,30 +120,20 @@ TEST(CudaSource, MoreGroupsThanADimensionHasAreCountedInTheFirst) {
   FAIL() << "no such case";
 }
 
-TEST(PtxasLog, SaysWhatEachKernelTakes) {
-  const std::vector<cuda::KernelUsage> kernels = cuda::ParsePtxasLog(
-      "ptxas info    : 0 bytes gmem\n"
-      "ptxas info    : Compiling entry function 'k2' for 'sm_80'\n"
-      "ptxas info    : Function properties for k2\n"
-      "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes "
-      "spill loads\n"
-      "ptxas info    : Used 12 registers, used 1 barriers, 4096 bytes smem, "
-      "368 bytes cmem[0]\n"
-      "ptxas info    : Compile time = 15.910 ms\n"
-      "ptxas info    : Function properties for k\n"
-      "    1552 bytes stack frame, 2940 bytes spill stores, 2932 bytes spill "
-      "loads\n"
-      "ptxas info    : Used 64 registers, 368 bytes cmem[0]\n");
-  ASSERT_EQ(kernels.size(), 2u);
-  EXPECT_EQ(kernels[0].entry, "k2");
-  EXPECT_EQ(kernels[0].registers, 12);
-  EXPECT_EQ(kernels[0].spill_bytes, 0);
-  EXPECT_EQ(kernels[0].shared_bytes, 4096);
-  EXPECT_EQ(kernels[1].entry, "k");
-  EXPECT_EQ(kernels[1].registers, 64);
-  EXPECT_EQ(kernels[1].stack_bytes, 1552);
-  EXPECT_EQ(kernels[1].spill_bytes, 2940);
-  EXPECT_TRUE(cuda::ParsePtxasLog("nothing of the kind\n").empty());
+TEST(CudaSource, AsynchronousCopiesAreInstructionsFromSm80On) {
+  const loop::Program program = AsyncCopies().Emit();
+  EXPECT_THAT(SourceOf(program),
+              HasSubstr("  k_copy_async(b2_first + v0 * 4, b0_x + v0 * 4);\n"));
+  EXPECT_THAT(SourceOf(program), HasSubstr("cp.async.wait_group 1;"));
+  for (const char* text : {"cuda,mcpu=sm_75", "opencl"}) {
+    const Target target = CompleteTargetOf(text);
+    const auto refused = FindCodeGenerator(target.kind)
+                             ->GeneratePart(*LowerProgram(program),
+                                            TensorsOnly(program), target, "k");
+    EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(refused.status().message()),
+                StartsWith("copy_async: kernel k0 uses what"));
+  }
 }
 
 class CudaCompilation : public testing::Test {
@@ -202,7 +191,7 @@ TEST_F(CudaCompilation, KernelsThatSpillAreRefused) {
                       CompleteTargetOf("cuda"), "k");
   EXPECT_EQ(result.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(result.status().message()),
-              StartsWith("registers: kernel k_k0 spills "));
+              StartsWith("registers: kernel k_k0 keeps "));
 }
 
 TEST_F(CudaCompilation, KernelsBeyondTheTargetsRegistersAreRefused) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/lower/intrinsics.h"
 #include "compiler/lower/loop_ir.h"
 #include "compiler/lower/lower.h"
 #include "tests/compiler/codegen_support.h"
@@ -121,6 +122,36 @@ const BadProgram kBadPrograms[] = {
        f.Threads(
            loop::If({{V(f.t), 2}}, loop::Store(f.y, V(f.g), loop::Const(1))));
      }},
+    {"UnknownIntrinsic", "'fly()': no such intrinsic",
+     [](Fixture& f) {
+       f.Threads(loop::Block({f.Copy(), loop::CallIntrinsic("fly")}));
+     }},
+    {"IntrinsicOfAProcessor", "only device kernels have intrinsics",
+     [](Fixture& f) { f.Kernel(loop::CallIntrinsic(loop::kCommitAsync)); }},
+    {"CopyFromLocalMemory", "y is in memory of the wrong kind",
+     [](Fixture& f) {
+       f.Threads(
+           loop::Block({f.Copy(), loop::CallIntrinsic(
+                                      loop::kCopyAsync,
+                                      {{.buffer = f.y}, {.buffer = f.s}})}));
+     }},
+    {"CopyBesideAlignment", "the offset of x is no multiple of 4",
+     [](Fixture& f) {
+       f.Threads(loop::Block(
+           {f.Copy(), loop::If({{V(f.t), 1}},
+                               loop::CallIntrinsic(
+                                   loop::kCopyAsync,
+                                   {{.buffer = f.s},
+                                    {.buffer = f.x, .offset = Affine(2)}}))}));
+     }},
+    {"CopyBeyondTheEnd", "offset of s spans [0, 28] of 8",
+     [](Fixture& f) {
+       f.Threads(loop::Block(
+           {f.Copy(),
+            loop::CallIntrinsic(loop::kCopyAsync,
+                                {{.buffer = f.s, .offset = V(f.t, 4)},
+                                 {.buffer = f.x, .offset = V(f.t, 4)}})}));
+     }},
     {"GuardThatDoesNotHelp", "offset of y spans [3, 34] of 32",
      [](Fixture& f) {
        f.Threads(
@@ -199,6 +230,22 @@ TEST(DeviceLoops, AStagedMatmulComputesTheProduct) {
         }
       }
     }
+  }
+}
+
+TEST(DeviceLoops, AsynchronousCopiesLandAtTheWait) {
+  AsyncCopies copies;
+  const auto inputs = WholeNumbers(copies.Emit(), 5);
+  ASSERT_EQ(Refusal(copies.Emit()), "OK");
+  const LoopRun run = RunLoops(LowerProgram(copies.Emit())->program, inputs);
+  EXPECT_EQ(run.race, "");
+  for (int i = 0; i < 96; ++i) {
+    EXPECT_EQ(run.outputs[0][i], inputs[0][i < 48 ? 47 - i : 143 - i]) << i;
+  }
+  copies.first_wait = false;
+  const LoopRun early = RunLoops(copies.Emit(), inputs);
+  for (int i = 0; i < 48; ++i) {
+    EXPECT_TRUE(std::isnan(early.outputs[0][i])) << i;
   }
 }
 

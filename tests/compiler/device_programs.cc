@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "compiler/lower/intrinsics.h"
 #include "tests/compiler/codegen_support.h"
 
 namespace regatta {
@@ -102,6 +103,40 @@ loop::Program TiledMatmul::Emit() const {
   body = For(at.group_column, CeilDiv(n, bn), LoopKind::kGroup, body);
   body = For(at.group_row, CeilDiv(m, bm), LoopKind::kGroup, body);
   w.Kernel(std::move(body));
+  return w.program;
+}
+
+loop::Program AsyncCopies::Emit() const {
+  constexpr int64_t kHalf = 48, kThreads = 12;
+  ProgramWriter w;
+  const int x = w.Add("x", loop::Scope::kInput, DType::kF32, 2 * kHalf);
+  const int y = w.Add("y", loop::Scope::kOutput, DType::kF32, 2 * kHalf);
+  const int halves[] = {
+      w.Add("first", loop::Scope::kLocal, DType::kF32, kHalf),
+      w.Add("second", loop::Scope::kLocal, DType::kF32, kHalf)};
+  const int t = w.Var();
+  std::vector<StmtPtr> body;
+  for (int64_t half = 0; half < 2; ++half) {
+    body.push_back(loop::CallIntrinsic(
+        loop::kCopyAsync,
+        {{.buffer = halves[half], .offset = V(t, 4)},
+         {.buffer = x, .offset = V(t, 4) + Affine(half * kHalf)}}));
+    body.push_back(loop::CallIntrinsic(loop::kCommitAsync));
+  }
+  for (int64_t half = 0; half < 2; ++half) {
+    if (half == 1 || first_wait) {
+      body.push_back(
+          loop::CallIntrinsic(loop::kWaitAsync, {{.number = 1 - half}}));
+    }
+    body.push_back(loop::Barrier());
+    const int i = w.Var();
+    body.push_back(For(
+        i, 4, LoopKind::kUnrolled,
+        loop::Store(
+            y, V(t, 4) + V(i) + Affine(half * kHalf),
+            w.Load(halves[half], V(t, -4) + V(i, -1) + Affine(kHalf - 1)))));
+  }
+  w.Kernel(For(t, kThreads, LoopKind::kThread, loop::Block(std::move(body))));
   return w.program;
 }
 

@@ -27,6 +27,15 @@ struct TiledMatmul {
   loop::Program Emit() const;
 };
 
+// y[96] = x[96], the 48 elements of each half reversed, by 12 threads: both
+// halves are copied to local memory asynchronously, and the first is used while
+// the second is on its way.
+struct AsyncCopies {
+  bool first_wait = true;  // without it, a planted fault
+
+  loop::Program Emit() const;
+};
+
 }  // namespace regatta
 
 #endif  // REGATTA_TESTS_COMPILER_DEVICE_PROGRAMS_H_

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "compiler/interp/scalar.h"
+#include "compiler/lower/intrinsics.h"
 #include "compiler/module/half.h"
 #include "tests/support/race_detector.h"
 
@@ -67,10 +69,20 @@ class Machine {
   }
 
  private:
+  // An asynchronous copy on its way.
+  struct Copy {
+    int to;
+    int64_t to_offset;
+    int from;
+    int64_t from_offset;
+  };
+
   // What a thread has to itself.
   struct Thread {
     std::vector<std::pair<int, int64_t>> place;  // its thread loops' variables
     std::vector<TensorValues> registers;         // per buffer; others empty
+    std::vector<Copy> copies;                    // since the last commit
+    std::deque<std::vector<Copy>> batches;       // committed, oldest first
   };
 
   void RunGroups(const loop::Stmt& stmt) {
@@ -142,6 +154,7 @@ class Machine {
         ++moment_.now;
         return;
       case loop::Stmt::Kind::kStore:
+      case loop::Stmt::Kind::kIntrinsic:
         return;
     }
   }
@@ -182,6 +195,47 @@ class Machine {
         return;
       case loop::Stmt::Kind::kBarrier:
         CHECK(false) << "a barrier for one thread";
+      case loop::Stmt::Kind::kIntrinsic:
+        ExecuteIntrinsic(stmt);
+        return;
+    }
+  }
+
+  void ExecuteIntrinsic(const loop::Stmt& stmt) {
+    Thread& thread = threads_[moment_.thread];
+    if (stmt.intrinsic == loop::kCopyAsync) {
+      const loop::IntrinsicOperand& to = stmt.operands[0];
+      const loop::IntrinsicOperand& from = stmt.operands[1];
+      thread.copies.push_back(
+          {to.buffer, At(to.offset), from.buffer, At(from.offset)});
+      // Neither the old contents nor the new may be read now.
+      for (int64_t i = 0; i < CopyElements(to.buffer); ++i) {
+        NoteRace(to.buffer, At(to.offset) + i, /*stores=*/true);
+        Element(to.buffer, At(to.offset) + i) = kPoison;
+      }
+    } else if (stmt.intrinsic == loop::kCommitAsync) {
+      thread.batches.push_back(std::exchange(thread.copies, {}));
+    } else if (stmt.intrinsic == loop::kWaitAsync) {
+      while (static_cast<int64_t>(thread.batches.size()) >
+             stmt.operands[0].number) {
+        for (const Copy& copy : thread.batches.front()) Land(copy);
+        thread.batches.pop_front();
+      }
+    } else {
+      CHECK(false) << "intrinsic " << stmt.intrinsic;
+    }
+  }
+
+  int64_t CopyElements(int buffer) const {
+    return 16 / DTypeBytes(program_.buffers[buffer].dtype);
+  }
+
+  void Land(const Copy& copy) {
+    for (int64_t i = 0; i < CopyElements(copy.to); ++i) {
+      NoteRace(copy.from, copy.from_offset + i, /*stores=*/false);
+      NoteRace(copy.to, copy.to_offset + i, /*stores=*/true);
+      Element(copy.to, copy.to_offset + i) =
+          Element(copy.from, copy.from_offset + i);
     }
   }
 

@@ -56,6 +56,11 @@ absl::Status CheckLimits(const EmittedKernel& kernel, const std::string& name,
         std::string(f64_feature), ": kernel ", name,
         " computes in f64, which the target does not say that it can"));
   }
+  if (!kernel.unknown_intrinsic.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(kernel.unknown_intrinsic, ": kernel ", name,
+                     " uses what the target's devices have not"));
+  }
   return absl::OkStatus();
 }
 

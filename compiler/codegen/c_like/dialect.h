@@ -90,6 +90,12 @@ class Dialect {
   // `global`: orders accesses of global memory too.
   virtual std::string Barrier(bool global) const = 0;
 
+  // A statement; "" for an intrinsic (lower/intrinsics.h) that the devices of
+  // this language have not. `operands`: addresses, or numbers.
+  virtual std::string Intrinsic(
+      std::string_view name,
+      const std::vector<std::string>& operands) const = 0;
+
   // Of exp, log, tanh, erf, sqrt, floor, rint, fabs.
   virtual std::string Function(std::string_view name, DType dtype) const = 0;
   virtual std::string Infinity(DType dtype) const = 0;

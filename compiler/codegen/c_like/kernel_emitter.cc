@@ -186,6 +186,9 @@ void KernelEmitter::EmitStmt(const loop::Stmt& stmt) {
     case loop::Stmt::Kind::kBarrier:
       EmitBarrier();
       return;
+    case loop::Stmt::Kind::kIntrinsic:
+      EmitIntrinsic(stmt);
+      return;
   }
 }
 
@@ -287,6 +290,23 @@ void KernelEmitter::EmitIf(const loop::Stmt& stmt) {
 
 void KernelEmitter::EmitBarrier() {
   Line(dialect_.Barrier(barrier_global_));
+  ForgetShared();
+}
+
+void KernelEmitter::EmitIntrinsic(const loop::Stmt& stmt) {
+  std::vector<std::string> operands;
+  for (const loop::IntrinsicOperand& operand : stmt.operands) {
+    operands.push_back(operand.buffer < 0
+                           ? absl::StrCat(operand.number)
+                           : absl::StrCat(Place(operand.buffer), " + ",
+                                          Text(Resolve(operand.offset), 0)));
+  }
+  const std::string text = dialect_.Intrinsic(stmt.intrinsic, operands);
+  if (text.empty() && result_.unknown_intrinsic.empty()) {
+    result_.unknown_intrinsic = stmt.intrinsic;
+  }
+  Line(text);
+  // What it does, it may do to any memory, now or later.
   ForgetShared();
 }
 

@@ -28,6 +28,7 @@ struct EmittedKernel {
   int64_t local_bytes = 0;   // that a group uses
   int64_t launch_bytes = 0;  // of them, those to give at launch
   bool uses_f64 = false;
+  std::string unknown_intrinsic;  // that the dialect has not; "" when none
 };
 
 class KernelEmitter {
@@ -82,6 +83,7 @@ class KernelEmitter {
   void EmitStore(const loop::Stmt& stmt);
   void EmitAccumulate(const loop::Stmt& stmt);
   void EmitBarrier();
+  void EmitIntrinsic(const loop::Stmt& stmt);
   void Line(std::string_view text);
   void Open(std::string_view head);
   void Close();

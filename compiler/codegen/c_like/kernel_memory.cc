@@ -332,7 +332,10 @@ void KernelEmitter::ForgetShared() {
 }
 
 void KernelEmitter::ForgetStoredIn(const loop::Stmt& stmt) {
-  if (stmt.kind == loop::Stmt::Kind::kBarrier) ForgetShared();
+  if (stmt.kind == loop::Stmt::Kind::kBarrier ||
+      stmt.kind == loop::Stmt::Kind::kIntrinsic) {
+    ForgetShared();
+  }
   if (stmt.kind == loop::Stmt::Kind::kStore) Forget(stmt.buffer);
   for (const loop::StmtPtr& child : stmt.body) ForgetStoredIn(*child);
 }

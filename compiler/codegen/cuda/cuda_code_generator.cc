@@ -14,8 +14,8 @@
 #include "compiler/codegen/cuda/cuda_dialect.h"
 #include "compiler/codegen/cuda/cuda_target.h"
 #include "compiler/codegen/cuda/nvrtc.h"
-#include "compiler/codegen/cuda/ptxas_log.h"
 #include "compiler/module/cuda_binary.h"
+#include "compiler/ptxsim/cubin.h"
 
 namespace regatta {
 namespace {
@@ -28,17 +28,18 @@ int ArchitectureNumber(const std::string& mcpu) {
   return std::atoi(mcpu.c_str() + std::min<size_t>(3, mcpu.size()));
 }
 
-absl::Status CheckUsage(const std::vector<cuda::KernelUsage>& kernels,
-                        const Target& target) {
-  for (const cuda::KernelUsage& kernel : kernels) {
-    if (kernel.spill_bytes > 0) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("registers: kernel ", kernel.entry, " spills ",
-                       kernel.spill_bytes, " bytes for want of registers"));
+// Kernels have no arrays of their own in local memory: what is there was spilt.
+absl::Status CheckUsage(const std::string& cubin, const Target& target) {
+  ASSIGN_OR_RETURN(const ptxsim::Cubin read, ptxsim::ReadCubin(cubin));
+  for (const ptxsim::CubinKernel& kernel : read.kernels) {
+    if (kernel.UsesLocalMemory()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "registers: kernel ", kernel.name, " keeps ", kernel.frame_bytes,
+          " bytes of each thread in memory for want of registers"));
     }
     if (target.max_registers > 0 && kernel.registers > target.max_registers) {
       return absl::FailedPreconditionError(absl::StrCat(
-          "registers: kernel ", kernel.entry, " takes ", kernel.registers,
+          "registers: kernel ", kernel.name, " takes ", kernel.registers,
           " registers of a thread, the target has ", target.max_registers));
     }
   }
@@ -63,7 +64,7 @@ absl::StatusOr<std::string> CompileSource(const std::string& source,
     return absl::InternalError(compiled.status().message());
   }
   RETURN_IF_ERROR(compiled.status());
-  RETURN_IF_ERROR(CheckUsage(cuda::ParsePtxasLog(compiled->log), target));
+  RETURN_IF_ERROR(CheckUsage(compiled->cubin, target));
   return SerializeCudaBinary({.arch = target.mcpu,
                               .cubin = std::move(compiled->cubin),
                               .ptx = std::move(compiled->ptx)});
@@ -99,10 +100,11 @@ absl::StatusOr<Module> CudaCodeGenerator::Generate(
 absl::StatusOr<Module> CudaCodeGenerator::GeneratePart(
     const LoweredProgram& program, const Workload& workload,
     const Target& target, std::string_view name) const {
-  ASSIGN_OR_RETURN(
-      c_like::DeviceSource source,
-      c_like::EmitDeviceSource(program, workload, target, name,
-                               cuda::CudaDialect(), /*f64_feature=*/""));
+  ASSIGN_OR_RETURN(c_like::DeviceSource source,
+                   c_like::EmitDeviceSource(
+                       program, workload, target, name,
+                       cuda::CudaDialect(ArchitectureNumber(target.mcpu)),
+                       /*f64_feature=*/""));
   source.module.compiler_version = CompilerVersionOf(tool_version());
   source.module.relocatable = absl::StrCat(source.pragmas, source.text);
   return std::move(source.module);

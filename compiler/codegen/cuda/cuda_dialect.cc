@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "compiler/lower/intrinsics.h"
 
 namespace regatta::cuda {
 namespace {
@@ -97,6 +98,23 @@ std::string CudaDialect::ThreadId(int dimension) const {
 // Orders all memory that the block sees.
 std::string CudaDialect::Barrier(bool) const { return "__syncthreads();"; }
 
+std::string CudaDialect::Intrinsic(
+    std::string_view name, const std::vector<std::string>& operands) const {
+  constexpr int kFirstWithAsyncCopies = 80;
+  if (architecture_ < kFirstWithAsyncCopies) return "";
+  if (name == loop::kCopyAsync) {
+    return absl::StrCat("RG_copy_async(", operands[0], ", ", operands[1], ");");
+  }
+  if (name == loop::kCommitAsync) {
+    return "asm volatile(\"cp.async.commit_group;\" : : : \"memory\");";
+  }
+  if (name == loop::kWaitAsync) {
+    return absl::StrCat("asm volatile(\"cp.async.wait_group ", operands[0],
+                        ";\" : : : \"memory\");");
+  }
+  return "";
+}
+
 std::string CudaDialect::Function(std::string_view name, DType dtype) const {
   return absl::StrCat(std::string(name), dtype == DType::kF64 ? "" : "f");
 }
@@ -187,6 +205,19 @@ std::vector<c_like::Helper> CudaDialect::HalfHelpers() const {
   unsigned short bits;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
   return bits;
+}
+)"},
+      {"copy_async",
+       R"(static __device__ __forceinline__ void RG_copy_async(void* to, const void* from) {
+  asm volatile(
+      "{\n"
+      "  .reg .u64 shared;\n"
+      "  .reg .u32 address;\n"
+      "  cvta.to.shared.u64 shared, %0;\n"
+      "  cvt.u32.u64 address, shared;\n"
+      "  cp.async.cg.shared.global [address], [%1], 16;\n"
+      "}"
+      : : "l"(to), "l"(from) : "memory");
 }
 )"}};
 }

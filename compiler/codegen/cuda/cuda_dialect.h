@@ -11,6 +11,9 @@ namespace regatta::cuda {
 
 class CudaDialect : public c_like::Dialect {
  public:
+  // `architecture`: 80 for sm_80.
+  explicit CudaDialect(int architecture) : architecture_(architecture) {}
+
   std::string_view long_type() const override { return "long long"; }
   std::string_view signed_char() const override { return "signed char"; }
   std::string Pragmas(bool uses_f64) const override { return ""; }
@@ -28,6 +31,9 @@ class CudaDialect : public c_like::Dialect {
   int64_t max_outer_groups() const override { return 65535; }
   std::string_view keep_loop() const override { return "#pragma unroll 1"; }
   std::string Barrier(bool global) const override;
+  std::string Intrinsic(
+      std::string_view name,
+      const std::vector<std::string>& operands) const override;
   std::string Function(std::string_view name, DType dtype) const override;
   std::string Infinity(DType dtype) const override;
   std::string NotANumber(DType dtype) const override;
@@ -41,6 +47,9 @@ class CudaDialect : public c_like::Dialect {
  protected:
   Words words() const override;
   std::vector<c_like::Helper> HalfHelpers() const override;
+
+ private:
+  int architecture_;
 };
 
 }  // namespace regatta::cuda

@@ -34,7 +34,7 @@ absl::StatusOr<Target> CompleteCudaTarget(Target target) {
     return absl::InvalidArgumentError(absl::StrCat("target: ", what));
   };
   if (!target.triple.empty() || !target.features.empty() ||
-      target.vector_registers != 0) {
+      target.vector_registers != 0 || !target.products.empty()) {
     return bad(
         "a CUDA device is described by mcpu (its architecture, such as sm_80), "
         "max_group, local_bytes and max_registers");

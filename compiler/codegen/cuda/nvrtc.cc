@@ -141,8 +141,7 @@ absl::StatusOr<Nvrtc::Compiled> Nvrtc::Compile(const std::string& source,
     }
   }
   const std::string architecture = absl::StrCat("--gpu-architecture=", arch);
-  const char* const options[] = {architecture.c_str(), "--std=c++17",
-                                 "--ptxas-options=-v"};
+  const char* const options[] = {architecture.c_str(), "--std=c++17"};
   const int compiled = compile_(program, std::size(options), options);
 
   // Sizes count a closing zero, but for the cubin's.

@@ -30,7 +30,7 @@ class Nvrtc {
   struct Compiled {
     std::string cubin;
     std::string ptx;
-    std::string log;  // with what each kernel takes
+    std::string log;  // warnings
   };
   // `arch` is a real one: "sm_80". Deterministic. InvalidArgument with the log
   // when the source is wrong; DeadlineExceeded when it takes longer than

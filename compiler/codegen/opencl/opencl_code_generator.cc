@@ -38,7 +38,8 @@ absl::StatusOr<Target> OpenClCodeGenerator::Complete(Target target) const {
     return absl::InvalidArgumentError(absl::StrCat("target: ", what));
   };
   if (!target.triple.empty() || !target.mcpu.empty() ||
-      target.vector_registers != 0 || target.max_registers != 0) {
+      target.vector_registers != 0 || target.max_registers != 0 ||
+      !target.products.empty()) {
     return bad(
         "an OpenCL device is described by features, vector_bits, max_group, "
         "local_bytes and subgroup; its driver knows the rest");

@@ -33,6 +33,11 @@ class OpenClDialect : public c_like::Dialect {
   int64_t max_outer_groups() const override;
   std::string_view keep_loop() const override { return ""; }
   std::string Barrier(bool global) const override;
+  std::string Intrinsic(
+      std::string_view name,
+      const std::vector<std::string>& operands) const override {
+    return "";
+  }
   std::string Function(std::string_view name, DType dtype) const override;
   std::string Infinity(DType dtype) const override;
   std::string NotANumber(DType dtype) const override;

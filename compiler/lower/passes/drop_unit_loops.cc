@@ -48,6 +48,9 @@ StmtPtr DropIn(const StmtPtr& stmt, std::set<int>& zero) {
     });
   }
   for (Guard& guard : copy->guards) guard.form = Drop(guard.form, zero);
+  for (IntrinsicOperand& operand : copy->operands) {
+    operand.offset = Drop(operand.offset, zero);
+  }
   for (StmtPtr& child : copy->body) child = DropIn(child, zero);
   return copy;
 }
