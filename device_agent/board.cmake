@@ -10,7 +10,7 @@ target_link_libraries(regatta_board_io PUBLIC
 
 add_library(regatta_sandbox STATIC
   sandbox/cgroup.cc sandbox/landlock.cc sandbox/sandbox.cc
-  sandbox/seccomp_filter.cc)
+  sandbox/scratch_folder.cc sandbox/seccomp_filter.cc)
 target_link_libraries(regatta_sandbox PUBLIC
   regatta_board_io PRIVATE ${SECCOMP_LIBRARY})
 
@@ -30,10 +30,12 @@ target_link_libraries(regatta_verify PUBLIC
 add_library(regatta_run STATIC
   run/block_timer.cc run/cache_eviction.cc run/crash_report.cc
   run/host_runtime.cc run/module_runtime.cc run/opencl_api.cc
-  run/opencl_device.cc run/opencl_memory.cc run/opencl_runtime.cc
+  run/opencl_device.cc run/opencl_memory.cc run/opencl_probe.cc
+  run/opencl_runtime.cc
   run/run_session.cc run/runtime_list.cc)
 target_link_libraries(regatta_run PUBLIC
-  regatta_proto regatta_verify regatta_sandbox ${CMAKE_DL_LIBS})
+  regatta_proto regatta_verify regatta_sandbox regatta_noise_floor
+  ${CMAKE_DL_LIBS})
 add_executable(regatta-run-worker run/main.cc)
 target_link_libraries(regatta-run-worker PRIVATE regatta_run)
 # One starts for every trial, while the device waits: forty shared libraries take
@@ -57,7 +59,7 @@ endif()
 # The board's only user of the compiler.
 add_library(regatta_build STATIC
   build/build_server.cc build/compiler_module_source.cc
-  build/workload_facts.cc)
+  build/device_target.cc build/workload_facts.cc)
 target_link_libraries(regatta_build PUBLIC
   regatta_compiler regatta_proto regatta_verify)
 add_executable(regatta-build-worker build/main.cc)
@@ -74,6 +76,7 @@ target_link_libraries(regatta_sensors PUBLIC
 add_library(regatta_measure STATIC
   measure/batch.cc measure/board_facts.cc measure/build_client.cc
   measure/builder.cc measure/core_locks.cc measure/device_executor.cc
+  measure/driver_question.cc
   measure/duplicate_index.cc measure/reference_store.cc measure/run_client.cc
   measure/trial_runner.cc measure/trial_timer.cc measure/worker_ending.cc
   spawner/spawner_client.cc)

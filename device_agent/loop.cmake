@@ -1,10 +1,12 @@
 # The agent's loop, spool and probes; the tracker client; the daemon.
 find_package(ZLIB REQUIRED)
+add_library(regatta_noise_floor STATIC probe/noise_floor.cc)
+target_link_libraries(regatta_noise_floor PUBLIC regatta_base)
 add_library(regatta_agent_probe STATIC
   probe/background_probe.cc probe/cache_levels.cc probe/cpu_probe.cc
   probe/kernels.cc probe/machine.cc probe/probe_history.cc)
 target_link_libraries(regatta_agent_probe PUBLIC
-  regatta_base regatta_proto regatta_board_io)
+  regatta_base regatta_proto regatta_board_io regatta_noise_floor)
 # What measures a core must be optimised in every preset.
 set_source_files_properties(probe/kernels.cc PROPERTIES COMPILE_OPTIONS -O3)
 
@@ -17,6 +19,13 @@ target_compile_definitions(regatta_agent_loop PRIVATE
 target_link_libraries(regatta_agent_loop PUBLIC
   regatta_base regatta_proto regatta_agent_probe PRIVATE ZLIB::ZLIB)
 
+# Kinds of devices: how to find and to measure them.
+add_library(regatta_agent_devices STATIC
+  devices/cpu_provider.cc devices/device_probes.cc devices/opencl_provider.cc
+  devices/provider_list.cc)
+target_link_libraries(regatta_agent_devices PUBLIC
+  regatta_agent_loop regatta_agent_probe regatta_measure regatta_proto)
+
 add_library(regatta_agent_client STATIC tracker_client.cc)
 target_link_libraries(regatta_agent_client PUBLIC
   regatta_agent_loop regatta_proto_grpc)
@@ -25,4 +34,5 @@ add_executable(regatta-agent main.cc)
 target_compile_definitions(regatta-agent PRIVATE
   REGATTA_VERSION="${PROJECT_VERSION}")
 target_link_libraries(regatta-agent PRIVATE
-  regatta_agent_client regatta_agent_probe regatta_measure CLI11::CLI11)
+  regatta_agent_client regatta_agent_devices regatta_agent_probe
+  regatta_measure CLI11::CLI11)

@@ -20,13 +20,15 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/status_macros.h"
+#include "device_agent/devices/device_probes.h"
+#include "device_agent/devices/provider_list.h"
 #include "device_agent/loop/agent_runtime.h"
 #include "device_agent/loop/agent_setup.h"
 #include "device_agent/loop/spool.h"
 #include "device_agent/measure/build_client.h"
 #include "device_agent/measure/core_locks.h"
+#include "device_agent/measure/driver_question.h"
 #include "device_agent/measure/trial_runner.h"
-#include "device_agent/probe/background_probe.h"
 #include "device_agent/probe/machine.h"
 #include "device_agent/spawner/cpu_list.h"
 #include "device_agent/spawner/spawner_client.h"
@@ -39,6 +41,8 @@ namespace {
 // workers die with it.
 constexpr absl::Duration kStopLimit = absl::Milliseconds(1800);
 constexpr int64_t kDescribeLimitMs = 30'000;
+constexpr int64_t kDriverLimitMs = 60'000;
+constexpr int64_t kDriverMemoryBytes = int64_t{4} << 30;
 
 void AddFlags(CLI::App* app, AgentFlags* flags) {
   app->add_option("--tracker", flags->tracker, "Address of the tracker")
@@ -50,15 +54,23 @@ void AddFlags(CLI::App* app, AgentFlags* flags) {
       ->type_name("DIR")
       ->default_str(DefaultStateDir());
   app->add_option("--id", flags->id,
-                  "Name of this agent and its device, unique in the fleet")
+                  "Name of this agent and its processors, unique in the fleet; "
+                  "names of its other devices begin with it")
       ->type_name("NAME")
       ->default_str("from host name, machine id and cores");
   app->add_option("--cores", flags->cores,
-                  "Processors to own, as a list; the class counts them")
+                  "Processors to own, as a list; the class counts them, and "
+                  "other devices use no others")
       ->type_name("LIST")
       ->default_str("all that this process may use");
+  app->add_option("--devices", flags->devices,
+                  "Kinds of devices to serve, separated by commas: cpu (the "
+                  "processors of --cores, as one device), opencl")
+      ->type_name("KINDS")
+      ->capture_default_str();
   app->add_option("--device-class", flags->device_class,
-                  "Class of the device: boards of one class share their times")
+                  "Class of the processors: boards of one class share their "
+                  "times")
       ->type_name("NAME")
       ->default_str("from processor and cores");
   app->add_option("--worker-dir", flags->worker_dir,
@@ -118,12 +130,39 @@ class SpawnedBuildWorker : public BuildWorkerInfo {
                  .limit_ms = kDescribeLimitMs},
                 std::move(spawner)) {}
 
-  absl::StatusOr<v1::Description> Describe(int cores) override {
-    return client_.Describe(cores);
+  absl::StatusOr<v1::Description> Describe(
+      const v1::DescribeRequest& device) override {
+    return client_.Describe(device);
   }
 
  private:
   BuildClient client_;
+};
+
+// Starts a run worker for every question.
+class SpawnedRunWorkers : public RunWorkerInfo {
+ public:
+  SpawnedRunWorkers(const RunnerOptions& options,
+                    std::shared_ptr<SpawnerClient> spawner)
+      : spawner_(std::move(spawner)) {
+    options_.program = options.worker_dir + "/regatta-run-worker";
+    options_.exec_prefix = options.exec_prefix;
+    options_.wall_limit_ms = kDriverLimitMs;
+    options_.memory_bytes = kDriverMemoryBytes;
+  }
+
+  absl::StatusOr<v1::RunResponse> Ask(const v1::RunRequest& request,
+                                      const DriverNeeds& needs,
+                                      const std::string& cpu_list) override {
+    RunWorkerOptions options = options_;
+    options.needs = needs;
+    options.cpu_list = cpu_list;
+    return AskRunWorker(std::move(options), spawner_, request);
+  }
+
+ private:
+  RunWorkerOptions options_;
+  const std::shared_ptr<SpawnerClient> spawner_;
 };
 
 absl::StatusOr<std::unique_ptr<Spool>> OpenSpool(const std::string& state) {
@@ -162,8 +201,49 @@ void EndWithin(absl::Duration limit, int code) {
   }).detach();
 }
 
+RunnerOptions RunnerOptionsOf(const AgentFlags& flags) {
+  RunnerOptions options;
+  options.worker_dir = flags.worker_dir;
+  options.exec_prefix =
+      absl::StrSplit(flags.exec_prefix, ' ', absl::SkipEmpty());
+  options.state_dir = flags.state;
+  options.lock_folder = flags.lock_folder;
+  options.required_sandbox = flags.require_sandbox;
+  return options;
+}
+
+// Completes the devices and tells them to `hello` and to `runner`.
+void AddDevices(std::vector<FoundDevice>* found, const SpawnerClient& spawner,
+                v1::Hello* hello, RunnerOptions* runner) {
+  for (FoundDevice& device : *found) {
+    ServedDevice& served = device.served;
+    if (served.needs.driver) {
+      served.info.set_sandbox(SandboxOf(served.needs, spawner));
+    }
+    *hello->add_devices() = served.info;
+    runner->devices.push_back(served);
+  }
+}
+
+void Announce(const v1::Hello& hello, const std::string& tracker) {
+  std::cout << "agent " << hello.agent_id();
+  for (const v1::DeviceInfo& device : hello.devices()) {
+    std::cout << ", device " << device.device_class() << " on processors "
+              << device.cpu_list();
+  }
+  std::cout << ", tracker " << tracker << std::endl;
+}
+
+uint64_t RandomSeed() {
+  uint64_t seed = 0;
+  const std::string random = RandomId();
+  std::memcpy(&seed, random.data(), sizeof(seed));
+  return seed;
+}
+
 absl::Status Serve(AgentFlags flags) {
   RETURN_IF_ERROR(CompleteFlags(&flags));
+  ASSIGN_OR_RETURN(const Providers providers, ChooseProviders(flags.devices));
   ASSIGN_OR_RETURN(const std::vector<int> cpus,
                    ChooseCpus(flags.cores, AllowedCpus()));
   // Before any thread and any gRPC: nothing but the spawner forks.
@@ -173,30 +253,31 @@ absl::Status Serve(AgentFlags flags) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
 
-  RunnerOptions runner_options;
-  runner_options.worker_dir = flags.worker_dir;
-  runner_options.exec_prefix =
-      absl::StrSplit(flags.exec_prefix, ' ', absl::SkipEmpty());
-  runner_options.state_dir = flags.state;
-  runner_options.lock_folder = flags.lock_folder;
-  runner_options.required_sandbox = flags.require_sandbox;
-
-  const Machine machine = ReadMachine("");
+  RunnerOptions runner_options = RunnerOptionsOf(flags);
   SpawnedBuildWorker build_worker(runner_options, spawner);
-  ASSIGN_OR_RETURN(v1::Hello hello,
-                   MakeHello(flags, machine, cpus, flags.state, build_worker));
+  SpawnedRunWorkers run_workers(runner_options, spawner);
+  DeviceProbes::Options probes;
+  Board& board = probes.board;
+  board.machine = ReadMachine("");
+  board.cpus = cpus;
+  board.device_class = flags.device_class;
+  board.credit = flags.credit;
+  board.build_worker = &build_worker;
+  board.run_worker = &run_workers;
+  ASSIGN_OR_RETURN(board.host,
+                   DescribeHost(static_cast<int>(cpus.size()), build_worker));
+  ASSIGN_OR_RETURN(v1::Hello hello, MakeHello(flags, board.machine, cpus,
+                                              flags.state, board.host));
   hello.set_sandbox(spawner->SandboxText());
-  const v1::DeviceInfo device = hello.devices(0);
-  runner_options.devices = {device};
+  board.agent_id = hello.agent_id();
+  ASSIGN_OR_RETURN(probes.devices, FindDevices(providers, board));
+  AddDevices(&probes.devices, *spawner, &hello, &runner_options);
 
   ASSIGN_OR_RETURN(std::unique_ptr<Spool> spool, OpenSpool(flags.state));
   TrackerClient connection(flags.tracker);
   AgentLoop::Options loop_options;
   loop_options.hello = hello;
-  uint64_t seed = 0;
-  const std::string random = RandomId();
-  std::memcpy(&seed, random.data(), sizeof(seed));
-  AgentRuntime runtime(loop_options, &RealClock(), Random(seed),
+  AgentRuntime runtime(loop_options, &RealClock(), Random(RandomSeed()),
                        std::move(spool), &connection);
   // Without a spawner every start would fail: what waits is given back instead,
   // when this process ends.
@@ -209,33 +290,21 @@ absl::Status Serve(AgentFlags flags) {
       CreateTrialRunner(runner_options, spawner, runtime.ResultSink()));
   runtime.Start(runner.get());
 
-  BackgroundProbe::Options probe_options;
-  probe_options.device = device;
-  probe_options.cpus = cpus;
-  probe_options.boot_id = machine.boot_id;
-  probe_options.cache_path = flags.state + "/probe";
-  probe_options.exclusively = [locks = CoreLocks(flags.lock_folder),
-                               cpu = cpus.back()](
-                                  const std::function<void()>& part,
-                                  const std::function<bool()>& stopped) {
-    ASSIGN_OR_RETURN(const CoreLocks::Held held,
-                     locks.Take({cpu}, CoreLocks::Use::kTiming, stopped));
-    part();
-    return absl::OkStatus();
-  };
-  probe_options.on_change = [&runtime, &runner](v1::DeviceInfo now) {
+  probes.state_dir = flags.state;
+  probes.lock_folder = flags.lock_folder;
+  probes.on_device = [&runner](const v1::DeviceInfo& now) {
     runner->UpdateDevice(now);
-    runtime.SetDevices({std::move(now)});
   };
-  auto probe = std::make_unique<BackgroundProbe>(std::move(probe_options));
+  probes.on_devices = [&runtime](const std::vector<v1::DeviceInfo>& now) {
+    runtime.SetDevices(now);
+  };
+  auto probing = std::make_unique<DeviceProbes>(std::move(probes));
 
-  std::cout << "agent " << hello.agent_id() << ", device "
-            << device.device_class() << " on processors " << device.cpu_list()
-            << ", tracker " << flags.tracker << std::endl;
+  Announce(hello, flags.tracker);
   const absl::Status ended = AwaitStop(*spawner);
   EndWithin(kStopLimit, ended.ok() ? 0 : 1);
   runtime.Stop();
-  probe.reset();
+  probing.reset();
   runner.reset();
   return ended;
 }

@@ -1,6 +1,9 @@
 #include "tracker/device_registry.h"
 
+#include <utility>
+
 #include "base/check.h"
+#include "proto/device_build.h"
 
 namespace regatta {
 
@@ -46,8 +49,10 @@ Device& DeviceRegistry::PutDevice(Agent& agent, const v1::DeviceInfo& info) {
   if (!device.agent_id.empty()) Unindex(device);
   device.agent_id = agent.id;
   device.info = info;
-  device.key = {info.device_class(), agent.compiler_version, agent.space,
-                agent.space_version};
+  DeviceBuild build =
+      BuildOf(info, {agent.compiler_version, agent.space, agent.space_version});
+  device.key = {info.device_class(), std::move(build.compiler_version),
+                std::move(build.space), build.space_version};
   matching_[device.key].insert(info.device_id());
   agent.device_ids.insert(info.device_id());
   return device;

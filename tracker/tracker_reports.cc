@@ -212,9 +212,10 @@ v1::DeviceStatus TrackerCore::StatusOf(const Device& device) const {
   status.set_agent_id(agent.id);
   status.set_presence(agent.presence);
   status.set_state(device.state);
-  status.set_compiler_version(agent.compiler_version);
+  status.set_compiler_version(device.key.compiler_version);
   status.set_agent_version(agent.agent_version);
-  status.set_sandbox(agent.sandbox);
+  status.set_sandbox(device.info.sandbox().empty() ? agent.sandbox
+                                                   : device.info.sandbox());
   status.set_state_since_ms(
       absl::ToInt64Milliseconds(now - device.state_since));
   status.set_last_seen_ms(absl::ToInt64Milliseconds(now - agent.last_seen));

@@ -7,6 +7,7 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/server_client.h"
+#include "proto/device_build.h"
 
 namespace regatta::cli {
 namespace {
@@ -34,13 +35,14 @@ int Run(const Flags& flags) {
                  "regatta-agent --tracker HOST:PORT\n";
     return kExitDone;
   }
-  std::vector<std::vector<std::string>> rows = {{"ID", "CLASS", "STATE",
+  std::vector<std::vector<std::string>> rows = {{"ID", "KIND", "CLASS", "STATE",
                                                  "SINCE", "HEALTH", "NOISE",
-                                                 "PEAK/CORE", "RUNS"}};
+                                                 "PEAK", "RUNS"}};
   for (const v1::DeviceStatus& device : response->devices()) {
     const v1::DeviceInfo& info = device.info();
     rows.push_back({
         info.device_id(),
+        KindOf(info),
         info.device_class() + (info.simulated() ? " (simulated)" : ""),
         device.state(),
         FormatSpan(device.state_since_ms()) + " ago",
@@ -55,7 +57,8 @@ int Run(const Flags& flags) {
   }
   std::cout << FormatTable(rows)
             << "Noise is the measured spread between two timings of one "
-               "kernel; peak is f32, measured.\n";
+               "kernel; peak is f32, measured, of one core of a CPU or of the "
+               "whole device.\n";
   return kExitDone;
 }
 

@@ -109,7 +109,7 @@ absl::StatusOr<v1::TrialResult> RunHere(const Host& host,
   RunnerOptions options;
   options.worker_dir = programs;
   options.state_dir = scratch->path();
-  options.devices = {LocalDevice(host)};
+  options.devices.emplace_back().info = LocalDevice(host);
   std::promise<v1::TrialResult> promise;
   std::future<v1::TrialResult> result = promise.get_future();
   ASSIGN_OR_RETURN(

@@ -38,6 +38,7 @@ struct Flags {
   std::string program_dir;
   bool no_agent = false;
   bool no_rebuilds = false;
+  std::string devices;  // the agent's default where empty
 };
 
 absl::StatusOr<sockaddr_in> Resolve(const std::string& host, int port) {
@@ -160,9 +161,13 @@ class Fleet {
         stop));
     if (flags_.no_agent) return absl::OkStatus();
     const SteadyTime started = RealClock().Steady();
+    std::vector<std::string> arguments = {"--tracker", TrackerAt(), "--state",
+                                          flags_.dir + "/agent"};
+    if (!flags_.devices.empty()) {
+      arguments.insert(arguments.end(), {"--devices", flags_.devices});
+    }
     return supervisor_.Start(
-        Daemon("regatta-agent",
-               {"--tracker", TrackerAt(), "--state", flags_.dir + "/agent"},
+        Daemon("regatta-agent", std::move(arguments),
                // It listens on nothing; one that is misconfigured ends at once.
                [started] {
                  return RealClock().Steady() - started > absl::Seconds(1);
@@ -265,8 +270,14 @@ AddedCommand AddUp(CLI::App& app) {
                    "Address of the server, HOST:PORT; the tracker takes the "
                    "next port; port 0 chooses two free ones")
       ->capture_default_str();
-  command->add_flag("--no-agent", flags->no_agent,
-                    "Start no agent: boards are elsewhere");
+  CLI::Option* no_agent = command->add_flag(
+      "--no-agent", flags->no_agent, "Start no agent: boards are elsewhere");
+  command
+      ->add_option("--devices", flags->devices,
+                   "Kinds of devices that this machine's agent serves, "
+                   "separated by commas: cpu, opencl. Default: cpu")
+      ->type_name("KINDS")
+      ->excludes(no_agent);
   command->add_flag("--no-rebuilds", flags->no_rebuilds,
                     "The server runs no compiler: it does not find out whether "
                     "answers of another compiler version are exact");

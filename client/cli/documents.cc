@@ -3,6 +3,7 @@
 #include <cmath>
 #include <iostream>
 
+#include "proto/device_build.h"
 #include "proto/outcome_names.h"
 
 namespace regatta::cli {
@@ -82,6 +83,7 @@ Json DeviceDocument(const v1::DeviceStatus& device) {
   return {
       {"id", info.device_id()},
       {"device_class", info.device_class()},
+      {"kind", KindOf(info)},
       {"target", info.target()},
       {"state", device.state()},
       {"state_since_ms", device.state_since_ms()},
@@ -99,6 +101,7 @@ Json DeviceDocument(const v1::DeviceStatus& device) {
       {"peak_gflops", PositiveOrNull(info.peak_flops_per_s() / 1e9)},
       {"peak_gbps", PositiveOrNull(info.bandwidth_bytes_per_s() / 1e9)},
       {"marketing_name", TextOrNull(info.marketing_name())},
+      {"driver_version", TextOrNull(info.driver_version())},
       {"agent", device.agent_id()},
       {"agent_version", TextOrNull(device.agent_version())},
       {"compiler_version", TextOrNull(device.compiler_version())},

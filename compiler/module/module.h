@@ -96,7 +96,8 @@ struct Module {
   std::string loadable;
   std::string relocatable;
 
-  // Identity of the generated code: SHA-256 of `loadable`.
+  // Identity of the generated code: SHA-256 of `loadable`, followed on devices
+  // by how it is launched, which host code does elsewhere.
   std::string BinaryHash() const;
   std::vector<const ModuleBuffer*> BuffersWithRole(BufferRole role) const;
 };

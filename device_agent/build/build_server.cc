@@ -94,7 +94,7 @@ absl::StatusOr<Answer> Serve(const v1::BuildRequest& request,
     case v1::BuildRequest::kDescribe: {
       Answer answer;
       ASSIGN_OR_RETURN(*answer.response.mutable_description(),
-                       source.Describe(request.describe().cores()));
+                       source.Describe(request.describe()));
       return answer;
     }
     case v1::BuildRequest::kModule:

@@ -10,6 +10,7 @@
 #include "compiler/compile.h"
 #include "compiler/interp/interpreter.h"
 #include "compiler/ops/op.h"
+#include "device_agent/build/device_target.h"
 #include "device_agent/build/workload_facts.h"
 #include "device_agent/verify/input_data.h"
 
@@ -45,14 +46,23 @@ std::vector<int64_t> SampleOffsets(int64_t elements, int samples,
 
 }  // namespace
 
-absl::StatusOr<v1::Description> CompilerModuleSource::Describe(int cores) {
-  ASSIGN_OR_RETURN(const Target target, HostTarget());
+absl::StatusOr<v1::Description> CompilerModuleSource::Describe(
+    const v1::DescribeRequest& request) {
+  Target target;
+  if (request.has_device()) {
+    ASSIGN_OR_RETURN(target, TargetOfDevice(request.device()));
+    ASSIGN_OR_RETURN(target, CompleteTarget(target));
+  } else {
+    ASSIGN_OR_RETURN(target, HostTarget());
+  }
   v1::Description description;
-  description.set_host_target(target.ToString());
+  description.set_target(target.ToString());
   description.set_compiler_version(CompilerVersion(target));
   description.set_space(target.kind);
   description.set_space_version(kSpaceVersion);
-  description.set_device_class(CpuDeviceClass(target, cores));
+  if (!request.has_device()) {
+    description.set_device_class(CpuDeviceClass(target, request.cores()));
+  }
   return description;
 }
 

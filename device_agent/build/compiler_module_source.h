@@ -24,7 +24,8 @@ class CompilerModuleSource : public ModuleSource {
   // REQUIRES: `clock` outlives it.
   explicit CompilerModuleSource(const Clock& clock) : clock_(clock) {}
 
-  absl::StatusOr<v1::Description> Describe(int cores) override;
+  absl::StatusOr<v1::Description> Describe(
+      const v1::DescribeRequest& request) override;
   absl::StatusOr<SourcedModule> Build(
       const v1::ModuleRequest& request) override;
   absl::StatusOr<SourcedReference> BuildReference(

@@ -30,7 +30,8 @@ class ModuleSource {
  public:
   virtual ~ModuleSource() = default;
 
-  virtual absl::StatusOr<v1::Description> Describe(int cores) = 0;
+  virtual absl::StatusOr<v1::Description> Describe(
+      const v1::DescribeRequest& request) = 0;
   // FailedPrecondition: a constraint refuses the schedule; the message begins
   // with its name. ResourceExhausted: this board lacks something. Any other
   // error: the candidate cannot be compiled.

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "proto/device_build.h"
 
 namespace regatta {
 namespace {
@@ -53,18 +54,18 @@ std::string WhyMalformed(const v1::Assignment& assignment) {
 
 std::string WhyUnfitTrial(const v1::TrialSpec& trial, const v1::Hello& hello,
                           const v1::DeviceInfo& device) {
-  if (trial.compiler_version() != hello.compiler_version()) {
+  const DeviceBuild build = BuildOf(device, hello);
+  if (trial.compiler_version() != build.compiler_version) {
     return absl::StrCat("compiler version differs: trial ", trial.trial_id(),
                         " needs \"", trial.compiler_version(),
-                        "\", this agent has \"", hello.compiler_version(),
-                        "\"");
+                        "\", this agent has \"", build.compiler_version, "\"");
   }
-  if (trial.schedule().space() != hello.space() ||
-      trial.schedule().space_version() != hello.space_version()) {
+  if (trial.schedule().space() != build.space ||
+      trial.schedule().space_version() != build.space_version) {
     return absl::StrCat("space version differs: trial ", trial.trial_id(),
                         " needs ", trial.schedule().space(), " ",
                         trial.schedule().space_version(), ", this agent has ",
-                        hello.space(), " ", hello.space_version());
+                        build.space, " ", build.space_version);
   }
   if (trial.device_class() != device.device_class()) {
     return absl::StrCat("device class differs: trial ", trial.trial_id(),
@@ -87,10 +88,12 @@ std::string WhyUnfit(const v1::Assignment& assignment, const v1::Hello& hello) {
   if (std::string why = WhyMalformed(assignment); !why.empty()) {
     return absl::StrCat("malformed: ", why);
   }
-  if (hello.compiler_version().empty()) return "no build worker here";
   const v1::DeviceInfo* device = FindDevice(hello, assignment.device_id());
   if (device == nullptr) {
     return absl::StrCat("unknown device \"", assignment.device_id(), "\"");
+  }
+  if (BuildOf(*device, hello).compiler_version.empty()) {
+    return "no build worker here";
   }
   for (const v1::TrialSpec& trial : assignment.trials()) {
     if (std::string why = WhyUnfitTrial(trial, hello, *device); !why.empty()) {

@@ -48,50 +48,39 @@ absl::Status MakeStateDir(const std::string& path) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<v1::Description> DescribeHost(int cores,
+                                             BuildWorkerInfo& worker) {
+  v1::DescribeRequest request;
+  request.set_cores(cores);
+  absl::StatusOr<v1::Description> description = worker.Describe(request);
+  if (!description.ok()) {
+    return Annotate(description.status(), "asking the build worker");
+  }
+  return description;
+}
+
 absl::StatusOr<v1::Hello> MakeHello(const AgentFlags& flags,
                                     const Machine& machine,
                                     const std::vector<int>& cpus,
                                     const std::string& state_dir,
-                                    BuildWorkerInfo& worker) {
-  const int cores = static_cast<int>(cpus.size());
-  const std::string cpu_list = FormatCpuList(cpus);
-  absl::StatusOr<v1::Description> description = worker.Describe(cores);
-  if (!description.ok()) {
-    return Annotate(description.status(), "asking the build worker");
-  }
+                                    const v1::Description& host) {
   v1::Hello hello;
   if (flags.id.empty()) {
     ASSIGN_OR_RETURN(*hello.mutable_agent_id(),
-                     StableDeviceId(machine, cpu_list, state_dir));
+                     StableDeviceId(machine, FormatCpuList(cpus), state_dir));
   } else {
     RETURN_IF_ERROR(CheckName("--id", flags.id));
     hello.set_agent_id(flags.id);
   }
+  if (!flags.device_class.empty()) {
+    RETURN_IF_ERROR(CheckName("--device-class", flags.device_class));
+  }
   hello.set_instance_id(RandomId());
   hello.set_boot_id(machine.boot_id);
   hello.set_agent_version(REGATTA_VERSION);
-  hello.set_compiler_version(description->compiler_version());
-  hello.set_space(description->space());
-  hello.set_space_version(description->space_version());
-
-  v1::DeviceInfo& device = *hello.add_devices();
-  device.set_device_id(hello.agent_id());
-  device.set_device_class(description->device_class());
-  if (!flags.device_class.empty()) {
-    RETURN_IF_ERROR(CheckName("--device-class", flags.device_class));
-    device.set_device_class(flags.device_class);
-  }
-  device.set_target(description->host_target());
-  device.set_cores(cores);
-  device.set_cpu_list(cpu_list);
-  device.set_memory_bytes(machine.memory_bytes);
-  device.set_marketing_name(machine.marketing_name);
-  device.set_health("probing");
-  device.set_credit(flags.credit);
-  if (device.device_class().empty()) {
-    return absl::FailedPreconditionError(
-        "the build worker named no device class; give --device-class");
-  }
+  hello.set_compiler_version(host.compiler_version());
+  hello.set_space(host.space());
+  hello.set_space_version(host.space_version());
   return hello;
 }
 

@@ -18,10 +18,12 @@ namespace regatta {
 
 struct AgentFlags {
   std::string tracker = "127.0.0.1:7471";
-  std::string state;         // "": DefaultStateDir()
-  std::string id;            // "": StableDeviceId
-  std::string cores;         // "": all that this process may use
-  std::string device_class;  // "": as the build worker names it
+  std::string state;            // "": DefaultStateDir()
+  std::string id;               // "": StableDeviceId
+  std::string cores;            // "": all that this process may use
+  std::string devices = "cpu";  // kinds, separated by commas
+  std::string device_class;  // of the processors; "": as the build worker names
+                             // it
   std::string worker_dir;    // "": where this program is
   std::string exec_prefix;   // words before each worker's path
   std::vector<std::string> require_sandbox;
@@ -33,7 +35,8 @@ struct AgentFlags {
 class BuildWorkerInfo {
  public:
   virtual ~BuildWorkerInfo() = default;
-  virtual absl::StatusOr<v1::Description> Describe(int cores) = 0;
+  virtual absl::StatusOr<v1::Description> Describe(
+      const v1::DescribeRequest& device) = 0;
 };
 
 // InvalidArgument unless `text` is HOST:PORT with a port from 1 to 65535.
@@ -49,14 +52,17 @@ std::string DefaultStateDir();
 // Makes the folder and its parents when missing. The error names the folder.
 absl::Status MakeStateDir(const std::string& path);
 
-// What the agent says when it comes up: one device, made of `cpus`, its probed
-// numbers zero and its health "probing". `boot` fields and versions included;
-// what is held is the loop's to add.
+// How the board's build worker builds for `cores` of the host's processors.
+absl::StatusOr<v1::Description> DescribeHost(int cores,
+                                             BuildWorkerInfo& worker);
+
+// What the agent says when it comes up, but for its devices; what is held is
+// the loop's to add. `host`: of DescribeHost for `cpus`.
 absl::StatusOr<v1::Hello> MakeHello(const AgentFlags& flags,
                                     const Machine& machine,
                                     const std::vector<int>& cpus,
                                     const std::string& state_dir,
-                                    BuildWorkerInfo& worker);
+                                    const v1::Description& host);
 
 }  // namespace regatta
 

@@ -7,7 +7,8 @@
 
 namespace regatta {
 
-v1::Environment BoardEnvironment(int cpu, const std::string& sandbox) {
+v1::Environment BoardEnvironment(int cpu, const std::string& sandbox,
+                                 const v1::DeviceInfo& device) {
   v1::Environment environment;
   environment.set_agent_version(REGATTA_VERSION);
   environment.set_measure_protocol(kMeasureProtocol);
@@ -15,6 +16,7 @@ v1::Environment BoardEnvironment(int cpu, const std::string& sandbox) {
   if (uname(&names) == 0) environment.set_kernel_release(names.release);
   environment.set_governor(ReadGovernor("", cpu));
   environment.set_sandbox(sandbox);
+  environment.set_driver_version(device.driver_version());
   return environment;
 }
 

@@ -4,13 +4,15 @@
 
 #include <string>
 
+#include "regatta/v1/fleet_service.pb.h"
 #include "regatta/v1/trial.pb.h"
 
 namespace regatta {
 
 // Everything but the compiler's version and the sensors. `cpu`: whose governor
 // is noted; `sandbox`: features in force.
-v1::Environment BoardEnvironment(int cpu, const std::string& sandbox);
+v1::Environment BoardEnvironment(int cpu, const std::string& sandbox,
+                                 const v1::DeviceInfo& device);
 
 }  // namespace regatta
 

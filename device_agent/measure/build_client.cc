@@ -128,9 +128,10 @@ absl::StatusOr<BuildClient::Reply> BuildClient::CallOnce(
   return reply;
 }
 
-absl::StatusOr<v1::Description> BuildClient::Describe(int cores) {
+absl::StatusOr<v1::Description> BuildClient::Describe(
+    const v1::DescribeRequest& device) {
   v1::BuildRequest request;
-  request.mutable_describe()->set_cores(cores);
+  *request.mutable_describe() = device;
   ASSIGN_OR_RETURN(const Reply reply, Call(std::move(request)));
   if (reply.response.has_description()) return reply.response.description();
   return absl::UnavailableError(

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "device_agent/spawner/spawner_client.h"
 #include "base/unique_fd.h"
+#include "device_agent/spawner/spawner_client.h"
 #include "regatta/v1/worker.pb.h"
 
 namespace regatta {
@@ -42,8 +42,8 @@ class BuildClient {
   // that the answer makes no sense: the board's fault.
   absl::StatusOr<Reply> Call(v1::BuildRequest request);
 
-  // What the worker builds for, and the class of a device with `cores` cores.
-  absl::StatusOr<v1::Description> Describe(int cores);
+  // How the worker builds for a device.
+  absl::StatusOr<v1::Description> Describe(const v1::DescribeRequest& device);
 
   // From any thread: the call in progress fails soon.
   void Abort();

@@ -78,9 +78,18 @@ Builder::Builder(BuilderOptions options, std::shared_ptr<SpawnerClient> spawner,
 absl::Status Builder::Describe() {
   if (!compiler_version_.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const v1::Description description,
-                   client_.Describe(options_.cores));
+                   client_.Describe(options_.device));
+  if (options_.device.has_device()) {
+    v1::DescribeRequest host = options_.device;
+    host.clear_device();
+    ASSIGN_OR_RETURN(host_, client_.Describe(host));
+  }
   compiler_version_ = description.compiler_version();
   return absl::OkStatus();
+}
+
+std::string Builder::ReferenceTarget(const v1::TrialSpec& spec) const {
+  return options_.device.has_device() ? host_.target() : spec.target();
 }
 
 Built Builder::Build(const v1::TrialSpec& spec,
@@ -107,9 +116,12 @@ Built Builder::Build(const v1::TrialSpec& spec,
     built.failure = {v1::OUTCOME_OUT_OF_MEMORY, TooLarge(needed, allowed)};
     return built;
   }
+  const std::string compiler = options_.device.has_device()
+                                   ? host_.compiler_version()
+                                   : compiler_version_;
   const std::string key =
-      Sha256Hex(absl::StrCat(spec.workload(), "\n", spec.target(), "\n",
-                             compiler_version_, "\n", spec.input_seed()));
+      Sha256Hex(absl::StrCat(spec.workload(), "\n", ReferenceTarget(spec), "\n",
+                             compiler, "\n", spec.input_seed()));
   absl::StatusOr<ReferenceStore::Reference> reference =
       references_->Get(key, [&] { return MakeReference(spec); });
   if (reference.ok()) {
@@ -156,7 +168,7 @@ absl::StatusOr<UniqueFd> Builder::MakeReference(const v1::TrialSpec& spec) {
   v1::BuildRequest request;
   v1::ReferenceRequest& wanted = *request.mutable_reference();
   wanted.set_workload(spec.workload());
-  wanted.set_target(spec.target());
+  wanted.set_target(ReferenceTarget(spec));
   wanted.set_input_seed(spec.input_seed());
   wanted.set_samples(kSamples);
   ASSIGN_OR_RETURN(const BuildClient::Reply reply,

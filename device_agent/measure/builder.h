@@ -1,5 +1,6 @@
 // The building half of a trial: its module and its workload's reference, from
-// caches where they were made before.
+// caches where they were made before. A reference is code of the host's
+// processors whatever the device, so devices of one board share them.
 //
 // One per build thread; not thread-safe, except Abort. The caches are shared
 // and are thread-safe.
@@ -52,7 +53,7 @@ struct Built {
 struct BuilderOptions {
   BuildWorkerOptions build_worker;
   RunWorkerOptions run_worker;  // makes references, on this builder's core
-  int cores = 1;                // of the device
+  v1::DescribeRequest device;   // what it builds for
   int cpu = 0;                  // where it builds; locked during each build
 };
 
@@ -67,12 +68,14 @@ class Builder {
   // while it waits.
   Built Build(const v1::TrialSpec& spec,
               const std::function<bool()>& cancelled);
-  // Of the build worker; "" before the first build.
+  // Of the device's kind; "" before the first build.
   std::string compiler_version() const { return compiler_version_; }
   void Abort() { client_.Abort(); }
 
  private:
   absl::Status Describe();
+  // What references are compiled for, and by what.
+  std::string ReferenceTarget(const v1::TrialSpec& spec) const;
   // Sets `built->code` or `built->failure`.
   void BuildModule(const v1::TrialSpec& spec, Built* built);
   absl::StatusOr<UniqueFd> MakeReference(const v1::TrialSpec& spec);
@@ -85,6 +88,7 @@ class Builder {
   const Clock* const clock_;
   BuildClient client_;
   std::string compiler_version_;
+  v1::Description host_;  // only for devices beside the host's processors
 };
 
 }  // namespace regatta

@@ -23,15 +23,16 @@ std::string WhyTooManyThreads(int threads, int cores,
   return "";
 }
 
-DeviceExecutor::DeviceExecutor(v1::DeviceInfo device, CorePlan plan,
+DeviceExecutor::DeviceExecutor(ServedDevice device, CorePlan plan,
                                std::vector<BuilderOptions> builders,
                                TrialTimerOptions timer, ExecutorShared shared,
                                std::shared_ptr<SpawnerClient> spawner)
-    : device_(std::move(device)),
-      cores_(static_cast<int>(plan.cpus.size())),
+    : device_(std::move(device.info)),
+      cores_(device.needs.all_cores ? 1 : static_cast<int>(plan.cpus.size())),
       shared_(std::move(shared)),
       boot_id_(ReadBootId("")),
-      environment_(BoardEnvironment(plan.cpus.back(), spawner->SandboxText())),
+      environment_(BoardEnvironment(
+          plan.cpus.back(), SandboxOf(device.needs, *spawner), device_)),
       timer_(std::move(timer), plan, spawner, shared_.cores, shared_.clock) {
   for (const std::string& absent : timer_.absent_sensors()) {
     LOG(kInfo) << "device " << device_.device_id() << " has no sensor "

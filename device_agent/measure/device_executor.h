@@ -39,7 +39,7 @@ class DeviceExecutor {
   // Built trials that may wait for the device.
   static constexpr int kBuildAhead = 8;
 
-  DeviceExecutor(v1::DeviceInfo device, CorePlan plan,
+  DeviceExecutor(ServedDevice device, CorePlan plan,
                  std::vector<BuilderOptions> builders, TrialTimerOptions timer,
                  ExecutorShared shared, std::shared_ptr<SpawnerClient> spawner);
   // Drops everything.
@@ -73,7 +73,7 @@ class DeviceExecutor {
   void Finish(const std::shared_ptr<Batch>& batch, size_t index);
   v1::TrialResult NewResult(const Batch& batch, size_t index) const;
 
-  const v1::DeviceInfo device_;
+  const v1::DeviceInfo device_;  // as it was when this was made
   const int cores_;
   const ExecutorShared shared_;
   const std::string boot_id_;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "device_agent/measure/build_client.h"
@@ -13,25 +14,40 @@
 namespace regatta {
 namespace {
 
-constexpr int kRunTasks = 64;
 // Beyond what the spawner allows.
 constexpr int64_t kBackstopMs = 10'000;
 constexpr absl::Duration kEndLimit = absl::Seconds(5);
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<RunClient>> RunClient::Start(
-    RunWorkerOptions options, std::shared_ptr<SpawnerClient> spawner,
-    const v1::RunRequest& request, int module, int reference) {
+v1::Spawn SpawnOf(const RunWorkerOptions& options) {
+  const DriverNeeds& needs = options.needs;
   v1::Spawn spawn;
   SetCommand(options.exec_prefix, options.program, &spawn);
   spawn.set_role("run");
   spawn.set_cpu_list(options.cpu_list);
   spawn.set_wall_limit_ms(options.wall_limit_ms);
   spawn.set_memory_limit_bytes(options.memory_bytes);
-  spawn.set_max_tasks(kRunTasks);
+  spawn.set_max_tasks(needs.max_tasks);
+  spawn.set_scratch_bytes(needs.scratch_bytes);
+  for (const std::string& file : needs.writable) spawn.add_writable(file);
+  for (const std::string& variable : needs.environment) {
+    spawn.add_environment(variable);
+  }
+  return spawn;
+}
+
+std::string SandboxOf(const DriverNeeds& needs, const SpawnerClient& spawner) {
+  std::vector<std::string> features = spawner.sandbox();
+  if (needs.driver) std::erase(features, kTightFeature);
+  return absl::StrJoin(features, ",");
+}
+
+absl::StatusOr<std::unique_ptr<RunClient>> RunClient::Start(
+    RunWorkerOptions options, std::shared_ptr<SpawnerClient> spawner,
+    const v1::RunRequest& request, int module, int reference) {
   ASSIGN_OR_RETURN(std::unique_ptr<WorkerHandle> worker,
-                   spawner->Spawn(spawn, options.held));
+                   spawner->Spawn(SpawnOf(options), options.held));
   // A worker that is already gone shows when its answer is waited for.
   worker->channel().Send(request, {module, reference}).IgnoreError();
   return std::unique_ptr<RunClient>(

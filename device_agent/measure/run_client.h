@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "device_agent/measure/served_device.h"
 #include "device_agent/measure/worker_ending.h"
 #include "device_agent/spawner/spawner_client.h"
 #include "regatta/v1/worker.pb.h"
@@ -24,7 +25,15 @@ struct RunWorkerOptions {
   int64_t wall_limit_ms = 0;
   int64_t memory_bytes = 0;
   std::vector<int> held;  // kept open until the worker is gone: core locks
+  DriverNeeds needs;
 };
+
+// What starts a run worker with these options.
+v1::Spawn SpawnOf(const RunWorkerOptions& options);
+
+// The sandbox features in force for candidates on a device with these needs,
+// sorted, separated by commas.
+std::string SandboxOf(const DriverNeeds& needs, const SpawnerClient& spawner);
 
 class RunClient {
  public:

@@ -34,10 +34,10 @@ class LocalTrialRunner : public TrialRunner {
   }
 
   // Once per device, before the first Start.
-  void AddDevice(const v1::DeviceInfo& device, CorePlan plan,
+  void AddDevice(const ServedDevice& device, CorePlan plan,
                  std::vector<BuilderOptions> builders, TrialTimerOptions timer,
                  std::shared_ptr<SpawnerClient> spawner) {
-    devices_[device.device_id()] = std::make_unique<DeviceExecutor>(
+    devices_[device.info.device_id()] = std::make_unique<DeviceExecutor>(
         device, std::move(plan), std::move(builders), std::move(timer), shared_,
         std::move(spawner));
   }
@@ -136,6 +136,20 @@ absl::Status CheckUsers(const SpawnerClient& spawner) {
       "and the capabilities SETUID and SETGID");
 }
 
+// What candidates on a device are run under is less where a driver runs them.
+absl::Status CheckDriver(const ServedDevice& device,
+                         const std::vector<std::string>& required) {
+  if (!device.needs.driver || std::find(required.begin(), required.end(),
+                                        kTightFeature) == required.end()) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "device ", device.info.device_id(), " (", device.info.device_class(),
+      ") cannot be served under the sandbox feature \"", kTightFeature,
+      "\": its driver needs files and processes; do without the device or the "
+      "feature"));
+}
+
 int64_t MemoryLimit(int64_t wanted) {
   const int64_t machine =
       static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
@@ -161,10 +175,11 @@ absl::StatusOr<std::unique_ptr<TrialRunner>> CreateTrialRunner(
   run.memory_bytes = MemoryLimit(options.run_memory_bytes);
   run.wall_limit_ms = options.run_limit_ms;
 
-  std::vector<std::pair<v1::DeviceInfo, CorePlan>> devices;
+  std::vector<std::pair<ServedDevice, CorePlan>> devices;
   std::set<int> cpus;
-  for (const v1::DeviceInfo& device : options.devices) {
-    ASSIGN_OR_RETURN(CorePlan plan, PlanOf(device));
+  for (const ServedDevice& device : options.devices) {
+    RETURN_IF_ERROR(CheckDriver(device, options.required_sandbox));
+    ASSIGN_OR_RETURN(CorePlan plan, PlanOf(device.info));
     cpus.insert(plan.cpus.begin(), plan.cpus.end());
     devices.emplace_back(device, std::move(plan));
   }
@@ -181,9 +196,12 @@ absl::StatusOr<std::unique_ptr<TrialRunner>> CreateTrialRunner(
       std::move(cores));
   for (auto& [device, plan] : devices) {
     std::vector<BuilderOptions> builders;
-    for (int i = 0; i < plan.builders(); ++i) {
+    // Source for a driver's compiler is made in no time.
+    const int count = device.on_host() ? plan.builders() : 1;
+    for (int i = 0; i < count; ++i) {
       BuilderOptions& builder = builders.emplace_back();
-      builder.cores = static_cast<int>(plan.cpus.size());
+      builder.device.set_cores(static_cast<int>(plan.cpus.size()));
+      if (!device.on_host()) *builder.device.mutable_device() = device.board;
       builder.cpu = plan.BuildCpu(i);
       builder.build_worker = build;
       builder.run_worker = run;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "device_agent/measure/served_device.h"
 #include "regatta/v1/fleet_service.pb.h"
 #include "regatta/v1/worker.pb.h"
 
@@ -50,7 +51,7 @@ struct RunnerOptions {
   std::string build_worker = "regatta-build-worker";  // tests name another
   std::vector<std::string> exec_prefix;  // "qemu-aarch64 -L ..." before workers
   std::string state_dir;                 // cache of references and modules
-  std::vector<v1::DeviceInfo> devices;   // ids, classes, cpu lists
+  std::vector<ServedDevice> devices;
   std::string lock_folder;  // of CoreLocks; "": DefaultLockFolder()
   int64_t build_limit_ms = 60'000;
   int64_t run_limit_ms = 10'000;  // raised for slow references
@@ -66,7 +67,8 @@ struct RunnerOptions {
 // (see spawner_client.h), shared by everything that starts workers.
 class SpawnerClient;
 
-// FailedPrecondition when a required sandbox feature is missing (names it),
+// FailedPrecondition when a required sandbox feature is missing (names it) or a
+// device's driver leaves no room for it (names both),
 // when this is root without another user to run candidates as, and when the
 // devices' cores cannot be locked (names the file); NotFound when a
 // worker program is missing.

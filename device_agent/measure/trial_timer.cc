@@ -72,7 +72,7 @@ TrialTimer::TrialTimer(TrialTimerOptions options, CorePlan plan,
       cores_(cores),
       clock_(clock),
       sensors_(SensorContext{"", plan_.cpus}) {
-  SetProbed(options_.device);
+  SetProbed(options_.device.info);
 }
 
 void TrialTimer::SetProbed(const v1::DeviceInfo& device) {
@@ -81,10 +81,10 @@ void TrialTimer::SetProbed(const v1::DeviceInfo& device) {
 }
 
 absl::StatusOr<CoreLocks::Held> TrialTimer::TakeCores(
-    int threads, const RunControl& control) {
+    int count, const RunControl& control) {
   ASSIGN_OR_RETURN(
       CoreLocks::Held cores,
-      cores_->Take(plan_.TimingCpus(threads), CoreLocks::Use::kTiming,
+      cores_->Take(plan_.TimingCpus(count), CoreLocks::Use::kTiming,
                    [&] { return control.Stopped(); }));
   if (control.Stopped()) return absl::CancelledError("stopped");
   return cores;
@@ -98,6 +98,7 @@ absl::StatusOr<std::unique_ptr<RunClient>> TrialTimer::StartWorker(
   request.set_input_seed(spec.input_seed());
   request.set_cache(spec.policy().cache());
   request.set_threads(Threads(spec));
+  request.set_device(options_.device.board.selector());
   request.set_reduction_length(trial.built->code->info.reduction_length());
   request.set_incumbent_ns(spec.incumbent_ns());
   request.set_interleave(interleave);
@@ -110,31 +111,40 @@ absl::StatusOr<std::unique_ptr<RunClient>> TrialTimer::StartWorker(
   options.cpu_list = CpuList(spec);
   options.wall_limit_ms = wall_limit_ms;
   options.held = cores.fds();
+  options.needs = options_.device.needs;
   return RunClient::Start(std::move(options), spawner_, request,
                           trial.built->code->file.get(),
                           trial.built->reference->get());
 }
 
+int TrialTimer::Cores(const v1::TrialSpec& spec) const {
+  return options_.device.needs.all_cores ? static_cast<int>(plan_.cpus.size())
+                                         : Threads(spec);
+}
+
 std::string TrialTimer::CpuList(const v1::TrialSpec& spec) const {
-  return FormatCpuList(plan_.TimingCpus(Threads(spec)));
+  return FormatCpuList(plan_.TimingCpus(Cores(spec)));
 }
 
 int64_t TrialTimer::ScreeningLimitMs(const ReadyTrial& trial) const {
   const int64_t incumbent_ns = trial.spec->incumbent_ns();
   if (incumbent_ns > 0) {
-    return std::clamp(
-        kFixedMs + kSlack * kSingleCalls * incumbent_ns / 1'000'000,
-        kShortestLimitMs, kLongestLimitMs);
+    return options_.device.needs.start_ms +
+           std::clamp(
+               kFixedMs + kSlack * kSingleCalls * incumbent_ns / 1'000'000,
+               kShortestLimitMs, kLongestLimitMs);
   }
   return LongestLimitMs(trial);
 }
 
 int64_t TrialTimer::LongestLimitMs(const ReadyTrial& trial) const {
   const double flops = trial.built->code->info.flops();
-  return std::clamp(
-      options_.run_limit_ms +
-          static_cast<int64_t>(1e3 * kSingleCalls * flops / kSlowestFlops),
-      kShortestLimitMs, std::max(kLongestLimitMs, options_.run_limit_ms));
+  return options_.device.needs.start_ms +
+         std::clamp(options_.run_limit_ms +
+                        static_cast<int64_t>(1e3 * kSingleCalls * flops /
+                                             kSlowestFlops),
+                    kShortestLimitMs,
+                    std::max(kLongestLimitMs, options_.run_limit_ms));
 }
 
 bool TrialTimer::SettledBefore(const ReadyTrial& trial) {
@@ -150,7 +160,7 @@ bool TrialTimer::SettledBefore(const ReadyTrial& trial) {
 void TrialTimer::TimeAlone(const ReadyTrial& trial, RunControl& control) {
   if (SettledBefore(trial)) return;
   absl::StatusOr<CoreLocks::Held> cores =
-      TakeCores(Threads(*trial.spec), control);
+      TakeCores(Cores(*trial.spec), control);
   if (!cores.ok()) return SettleError(cores.status(), trial.result);
   trial.result->set_timed_cpu_list(CpuList(*trial.spec));
   sensors_.Before();
@@ -176,14 +186,14 @@ void TrialTimer::TimeAlone(const ReadyTrial& trial, RunControl& control) {
 void TrialTimer::TimeInterleaved(const std::vector<ReadyTrial>& all,
                                  RunControl& control) {
   std::vector<ReadyTrial> trials;
-  int threads = 1;
+  int count = 1;
   for (const ReadyTrial& trial : all) {
     if (SettledBefore(trial)) continue;
     trials.push_back(trial);
-    threads = std::max(threads, Threads(*trial.spec));
+    count = std::max(count, Cores(*trial.spec));
   }
   if (trials.empty()) return;
-  absl::StatusOr<CoreLocks::Held> cores = TakeCores(threads, control);
+  absl::StatusOr<CoreLocks::Held> cores = TakeCores(count, control);
   if (!cores.ok()) {
     for (const ReadyTrial& trial : trials) {
       SettleError(cores.status(), trial.result);

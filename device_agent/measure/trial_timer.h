@@ -26,7 +26,7 @@ namespace regatta {
 inline constexpr char kMeasureProtocol[] = "1";
 
 struct TrialTimerOptions {
-  v1::DeviceInfo device;
+  ServedDevice device;
   RunWorkerOptions run_worker;  // cpu_list, limits and lock are set per run
   int64_t run_limit_ms = 10'000;
 };
@@ -89,7 +89,7 @@ class TrialTimer {
 
  private:
   // The cores of a run, for as long as it lasts.
-  absl::StatusOr<CoreLocks::Held> TakeCores(int threads,
+  absl::StatusOr<CoreLocks::Held> TakeCores(int count,
                                             const RunControl& control);
   absl::StatusOr<std::unique_ptr<RunClient>> StartWorker(
       const ReadyTrial& trial, const CoreLocks::Held& cores, bool interleave,
@@ -104,7 +104,8 @@ class TrialTimer {
   void JudgeTimes(const ReadyTrial& trial);
   void AddReadings(const std::vector<v1::SensorReading>& readings,
                    v1::TrialResult* result);
-  // Where a trial is timed.
+  // How many processors a trial has to itself, and which.
+  int Cores(const v1::TrialSpec& spec) const;
   std::string CpuList(const v1::TrialSpec& spec) const;
   int64_t ScreeningLimitMs(const ReadyTrial& trial) const;
   // Of one that may be far slower than the incumbent, as a default may.

@@ -43,9 +43,8 @@ void BackgroundProbe::Note(const absl::StatusOr<CpuProbeResult>& found) {
   absl::Duration wait = options_.refresh_after;
   if (found.ok() && Undisturbed(*found)) {
     disturbed_ = 0;
-    const absl::Status saved =
-        SaveProbe(options_.cache_path, options_.boot_id,
-                  options_.device.cpu_list(), *history_.Answer());
+    const absl::Status saved = SaveProbe(options_.cache_path, options_.boot_id,
+                                         options_.subject, *history_.Answer());
     if (!saved.ok()) {
       LOG(kWarning) << saved.message() << "; the next start probes again";
     }
@@ -82,8 +81,8 @@ v1::DeviceInfo BackgroundProbe::Describe() const {
 }
 
 void BackgroundProbe::Run() {
-  const absl::StatusOr<CpuProbeResult> known = LoadProbe(
-      options_.cache_path, options_.boot_id, options_.device.cpu_list());
+  const absl::StatusOr<CpuProbeResult> known =
+      LoadProbe(options_.cache_path, options_.boot_id, options_.subject);
   Note(known.ok() ? known : Measure());
   std::string told;
   std::unique_lock lock(mutex_);
@@ -91,11 +90,12 @@ void BackgroundProbe::Run() {
     const v1::DeviceInfo device = Describe();
     if (const std::string now = device.SerializeAsString(); now != told) {
       told = now;
-      LOG(kInfo) << "probed: L1 " << device.l1_bytes() / 1024 << " KiB, L2 "
+      LOG(kInfo) << "probed " << device.device_class() << ": L1 "
+                 << device.l1_bytes() / 1024 << " KiB, L2 "
                  << device.l2_bytes() / 1024 << " KiB, L3 "
                  << device.l3_bytes() / 1024 << " KiB, peak "
                  << device.peak_flops_per_s() / 1e9
-                 << " GFLOP/s f32 per core, read "
+                 << " GFLOP/s f32, read "
                  << device.bandwidth_bytes_per_s() / 1e9
                  << " GB/s, noise floor " << device.noise_floor() * 100
                  << " %, health " << device.health();

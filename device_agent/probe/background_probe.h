@@ -34,6 +34,7 @@ class BackgroundProbe {
     std::vector<int> cpus;
     std::string boot_id;
     std::string cache_path;  // of LoadProbe and SaveProbe
+    std::string subject;     // likewise: what was found holds for this only
     // Runs a part of the probe while nothing is timed on these cores; gives up,
     // Cancelled, as soon as `stopped` says so while it waits.
     std::function<absl::Status(const std::function<void()>& part,

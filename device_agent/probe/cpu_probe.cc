@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "device_agent/probe/kernels.h"
+#include "device_agent/probe/noise_floor.h"
 #include "google/protobuf/text_format.h"
 
 namespace regatta {
@@ -47,12 +48,6 @@ CacheSizes ReportedCaches() {
   };
   return {reported(_SC_LEVEL1_DCACHE_SIZE), reported(_SC_LEVEL2_CACHE_SIZE),
           reported(_SC_LEVEL3_CACHE_SIZE)};
-}
-
-int64_t Median(std::vector<int64_t> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2,
-                   values.end());
-  return values[values.size() / 2];
 }
 
 double MeasurePeak(const FmaKernel& kernel) {
@@ -133,9 +128,9 @@ class Probe {
   std::unique_ptr<ProbeMemory> memory_;
 };
 
-std::string Key(const std::string& boot_id, const std::string& cpu_list) {
+std::string Key(const std::string& boot_id, const std::string& subject) {
   return absl::StrCat("# probe ", kProbeVersion, " boot ", boot_id, " cpus ",
-                      cpu_list);
+                      subject);
 }
 
 }  // namespace
@@ -146,25 +141,6 @@ absl::StatusOr<CpuProbeResult> ProbeCpu(const CpuProbeOptions& options) {
 
 bool Undisturbed(const CpuProbeResult& result) {
   return result.noise_floor <= kDisturbed;
-}
-
-double NoiseFloor(const std::function<int64_t()>& time_block, int sessions,
-                  int blocks_per_side) {
-  std::vector<double> differences;
-  for (int session = 0; session < sessions; ++session) {
-    std::vector<int64_t> a, b;
-    for (int i = 0; i < blocks_per_side; ++i) {
-      a.push_back(time_block());
-      b.push_back(time_block());
-    }
-    const auto median_a = static_cast<double>(Median(a));
-    const auto median_b = static_cast<double>(Median(b));
-    differences.push_back(std::abs(median_a / median_b - 1));
-  }
-  std::sort(differences.begin(), differences.end());
-  const auto at = static_cast<size_t>(
-      std::ceil(0.95 * static_cast<double>(differences.size())));
-  return differences[at - 1];
 }
 
 void FillDevice(const CpuProbeResult& result, v1::DeviceInfo& device) {
@@ -180,10 +156,10 @@ void FillDevice(const CpuProbeResult& result, v1::DeviceInfo& device) {
 
 absl::StatusOr<CpuProbeResult> LoadProbe(const std::string& path,
                                          const std::string& boot_id,
-                                         const std::string& cpu_list) {
+                                         const std::string& subject) {
   std::ifstream file(path);
   std::string key;
-  if (!std::getline(file, key) || key != Key(boot_id, cpu_list)) {
+  if (!std::getline(file, key) || key != Key(boot_id, subject)) {
     return absl::NotFoundError(absl::StrCat("no probe of this boot in ", path));
   }
   std::stringstream text;
@@ -209,7 +185,7 @@ absl::StatusOr<CpuProbeResult> LoadProbe(const std::string& path,
 }
 
 absl::Status SaveProbe(const std::string& path, const std::string& boot_id,
-                       const std::string& cpu_list,
+                       const std::string& subject,
                        const CpuProbeResult& result) {
   v1::DeviceInfo device;
   FillDevice(result, device);
@@ -218,7 +194,7 @@ absl::Status SaveProbe(const std::string& path, const std::string& boot_id,
   const std::string temporary = absl::StrCat(path, ".new");
   {
     std::ofstream file(temporary, std::ios::trunc);
-    file << Key(boot_id, cpu_list) << "\n" << text;
+    file << Key(boot_id, subject) << "\n" << text;
     if (!file.flush()) {
       return absl::InternalError(absl::StrCat("cannot write ", temporary));
     }

@@ -47,21 +47,16 @@ absl::StatusOr<CpuProbeResult> ProbeCpu(const CpuProbeOptions& options);
 // show, not to keep.
 bool Undisturbed(const CpuProbeResult& result);
 
-// The A/A spread: of each session's two medians, the relative difference; of
-// these the 95th percentile. `time_block` times one block of fixed work.
-double NoiseFloor(const std::function<int64_t()>& time_block, int sessions,
-                  int blocks_per_side);
-
 // The noise floor only where it is known.
 void FillDevice(const CpuProbeResult& result, v1::DeviceInfo& device);
 
-// What the last probe on this boot and these cores found, so that a restarted
-// agent need not measure again. Text, one file.
+// What the last probe of `subject` (a processor list, a device) on this boot
+// found, so that a restarted agent need not measure again. Text, one file.
 absl::StatusOr<CpuProbeResult> LoadProbe(const std::string& path,
                                          const std::string& boot_id,
-                                         const std::string& cpu_list);
+                                         const std::string& subject);
 absl::Status SaveProbe(const std::string& path, const std::string& boot_id,
-                       const std::string& cpu_list,
+                       const std::string& subject,
                        const CpuProbeResult& result);
 
 }  // namespace regatta

@@ -36,6 +36,12 @@ absl::Status RunSession::Run() {
         {request_.list_kinds().begin(), request_.list_kinds().end()});
     return Send(response);
   }
+  if (!request_.probe_kind().empty()) {
+    v1::RunResponse response;
+    ASSIGN_OR_RETURN(*response.mutable_probe(),
+                     ProbeDevice(request_.probe_kind(), request_.device()));
+    return Send(response);
+  }
   if (descriptors.size() != 2) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a RunRequest with ", descriptors.size(), " descriptors beside it"));

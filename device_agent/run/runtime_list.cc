@@ -5,14 +5,15 @@
 #include "absl/strings/str_cat.h"
 #include "device_agent/run/host_runtime.h"
 #include "device_agent/run/opencl_device.h"
+#include "device_agent/run/opencl_probe.h"
 #include "device_agent/run/opencl_runtime.h"
 
 namespace regatta {
 namespace {
 
 constexpr RuntimeKind kKinds[] = {
-    {"cpu", CreateHostRuntime, nullptr},
-    {"opencl", CreateOpenClRuntime, ListOpenClDevices},
+    {"cpu", CreateHostRuntime, nullptr, nullptr},
+    {"opencl", CreateOpenClRuntime, ListOpenClDevices, ProbeOpenClDevice},
 };
 
 const RuntimeKind* FindKind(std::string_view kind) {
@@ -36,6 +37,16 @@ RuntimeOrFailure CreateRuntime(const Module& module,
                    absl::StrCat("run workers serve no target of kind ", kind))};
   }
   return known->create(module, options);
+}
+
+absl::StatusOr<v1::ProbeReport> ProbeDevice(std::string_view kind,
+                                            const std::string& device) {
+  const RuntimeKind* known = FindKind(kind);
+  if (known == nullptr || known->probe == nullptr) {
+    return absl::NotFoundError(absl::StrCat(
+        "run workers probe no devices of kind ", std::string(kind)));
+  }
+  return known->probe(device);
 }
 
 v1::DeviceList ListDevices(const std::vector<std::string>& kinds) {

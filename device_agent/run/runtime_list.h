@@ -2,6 +2,7 @@
 #ifndef REGATTA_DEVICE_AGENT_RUN_RUNTIME_LIST_H_
 #define REGATTA_DEVICE_AGENT_RUN_RUNTIME_LIST_H_
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,8 +16,10 @@ namespace regatta {
 struct RuntimeKind {
   std::string_view kind;  // first word of a module's target
   RuntimeOrFailure (*create)(const Module&, const RuntimeOptions&);
-  // The board's devices of this kind; null for the host's own processors.
+  // The board's devices of this kind, and what one of them can do; null for the
+  // host's own processors, which the agent knows.
   absl::StatusOr<std::vector<v1::BoardDevice>> (*list)();
+  absl::StatusOr<v1::ProbeReport> (*probe)(const std::string& device);
 };
 
 absl::Span<const RuntimeKind> RuntimeKinds();
@@ -26,6 +29,10 @@ absl::Span<const RuntimeKind> RuntimeKinds();
 // clock outlive the runtime.
 RuntimeOrFailure CreateRuntime(const Module& module,
                                const RuntimeOptions& options);
+
+// NotFound for a kind that run workers do not probe.
+absl::StatusOr<v1::ProbeReport> ProbeDevice(std::string_view kind,
+                                            const std::string& device);
 
 // The devices of `kinds`; a kind whose driver fails is an error in the list.
 v1::DeviceList ListDevices(const std::vector<std::string>& kinds);

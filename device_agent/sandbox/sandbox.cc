@@ -143,6 +143,7 @@ Sandbox Sandbox::Probe(const std::set<std::string>& without) {
   if (sandbox.Has("no_new_privs")) {
     add("seccomp", SeccompAvailable());
     add("landlock", LandlockVersion() > 0);
+    add("tight", sandbox.Has("seccomp"));
   }
   if (without.count("cgroup") == 0) sandbox.cgroups_ = CgroupTree::Probe();
   for (const std::string& feature : sandbox.cgroups_.Features()) {
@@ -186,10 +187,20 @@ absl::Status Sandbox::LimitResources(const WorkerLimits& limits) const {
   return absl::OkStatus();
 }
 
+std::optional<uid_t> Sandbox::UserOf(const std::string& role) const {
+  if (!Has("uid")) return std::nullopt;
+  return role == "run" ? kRunUser : kBuildUser;
+}
+
+absl::StatusOr<std::unique_ptr<ScratchFolder>> Sandbox::MakeScratch(
+    const std::string& role, int64_t bytes) const {
+  return ScratchFolder::Create(UserOf(role), bytes);
+}
+
 absl::Status Sandbox::ChangeUser(const std::string& role) const {
-  if (Has("uid")) {
-    const uid_t user = role == "run" ? kRunUser : kBuildUser;
-    if (!BecomeUser(user)) return SystemError("changing the user");
+  const std::optional<uid_t> user = UserOf(role);
+  if (user.has_value() && !BecomeUser(*user)) {
+    return SystemError("changing the user");
   }
   if (role == "run" && geteuid() == 0) {
     return absl::FailedPreconditionError(
@@ -205,7 +216,11 @@ absl::Status Sandbox::RestrictPaths(const ChildSetup& setup) const {
   rules.readable = {"/etc", "/proc", "/sys", "/dev"};
   rules.executable.insert(rules.executable.end(), setup.programs.begin(),
                           setup.programs.end());
-  rules.writable = {"/dev/null"};
+  rules.writable = setup.writable;
+  rules.writable.push_back("/dev/null");
+  if (setup.scratch != nullptr) {
+    rules.writable.push_back(setup.scratch->path());
+  }
   rules.executable_files = {setup.program};
   rules.executable_files.insert(rules.executable_files.end(),
                                 setup.program_files.begin(),
@@ -225,6 +240,9 @@ absl::Status Sandbox::ApplyInChild(const ChildSetup& setup) const {
   RETURN_IF_ERROR(LimitResources(limits));
   if (Has("mountns") && !EnterMountNamespace()) {
     return SystemError("mount namespace");
+  }
+  if (Has("mountns") && setup.scratch != nullptr) {
+    RETURN_IF_ERROR(setup.scratch->MountMemory());
   }
   RETURN_IF_ERROR(ChangeUser(setup.role));
   // The kernel counts tasks by user, other programs' included. Set after the

@@ -11,10 +11,14 @@
 //   uid             (root only) users 65533 for builds, 65534 for candidates
 //   userns          (others only) namespaces through a user namespace
 //   netns ipcns     no network and no shared memory with anything outside
-//   mountns         a read-only view of the file system
+//   mountns         a read-only view of the file system; scratch folders are
+//                   memory of limited size
 //   cgroup_memory cgroup_pids cgroup_kill
 //   seccomp         see seccomp_filter.h
 //   landlock        files by an allow-list, see sandbox.cc
+//   tight           candidates run without files, processes and most system
+//                   calls (TightenForCandidate); not where a device's driver
+//                   runs them and needs these
 //
 // Not thread-safe; lives in the spawner. The second, tighter step of a run
 // worker is TightenForCandidate.
@@ -24,12 +28,16 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "device_agent/sandbox/cgroup.h"
+#include "device_agent/sandbox/scratch_folder.h"
 
 namespace regatta {
 
@@ -42,12 +50,14 @@ struct WorkerLimits {
 struct ChildSetup {
   std::string role;  // "build" or "run"
   WorkerLimits limits;
-  const Cgroup* cgroup = nullptr;     // null where there are no cgroups
-  bool forked_inside = false;         // by Cgroup::ForkInside
-  int program = -1;                   // open file of the program
-  std::vector<int> program_files;     // open files of further programs
-  std::vector<std::string> programs;  // further folders that it reads
-  pid_t parent = 0;                   // the spawner
+  const Cgroup* cgroup = nullptr;          // null where there are no cgroups
+  bool forked_inside = false;              // by Cgroup::ForkInside
+  int program = -1;                        // open file of the program
+  std::vector<int> program_files;          // open files of further programs
+  std::vector<std::string> programs;       // further folders that it reads
+  std::vector<std::string> writable;       // files that it writes
+  const ScratchFolder* scratch = nullptr;  // null: none
+  pid_t parent = 0;                        // the spawner
 };
 
 class Sandbox {
@@ -67,6 +77,11 @@ class Sandbox {
 
   CgroupTree& cgroups() { return cgroups_; }
 
+  // A folder that workers of `role` may write to, for at most `bytes` where
+  // mountns is in force.
+  absl::StatusOr<std::unique_ptr<ScratchFolder>> MakeScratch(
+      const std::string& role, int64_t bytes) const;
+
   // In the forked child, in this order: join the groups, limits, namespaces,
   // user, no_new_privs, files, system calls. An error means that the child must
   // not go on. FailedPrecondition for a candidate that would run as root.
@@ -77,6 +92,8 @@ class Sandbox {
 
  private:
   absl::Status LimitResources(const WorkerLimits& limits) const;
+  // Absent: they stay the spawner's.
+  std::optional<uid_t> UserOf(const std::string& role) const;
   absl::Status ChangeUser(const std::string& role) const;
   absl::Status RestrictPaths(const ChildSetup& setup) const;
 

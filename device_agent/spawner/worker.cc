@@ -14,6 +14,7 @@
 #include <map>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
@@ -103,6 +104,25 @@ absl::Status PinTo(const std::vector<int>& cpus) {
   return absl::OkStatus();
 }
 
+// The sandbox's variables, then what the request adds.
+std::vector<std::string> EnvironmentOf(const Launch& launch) {
+  std::vector<std::string> environment = launch.sandbox.Environment();
+  const auto set = [&](const std::string& variable) {
+    const std::string name = variable.substr(0, variable.find('=') + 1);
+    std::erase_if(environment, [&](const std::string& old) {
+      return absl::StartsWith(old, name);
+    });
+    environment.push_back(variable);
+  };
+  if (launch.setup.scratch != nullptr) {
+    for (const char* name : {"HOME", "TMPDIR", "XDG_CACHE_HOME"}) {
+      set(absl::StrCat(name, "=", launch.setup.scratch->path()));
+    }
+  }
+  for (const std::string& variable : launch.spawn.environment()) set(variable);
+  return environment;
+}
+
 // Returns only on failure.
 absl::Status BecomeWorker(const Launch& launch) {
   for (int signal_number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
@@ -115,7 +135,7 @@ absl::Status BecomeWorker(const Launch& launch) {
   RETURN_IF_ERROR(launch.sandbox.ApplyInChild(launch.setup));
   RETURN_IF_ERROR(WireDescriptors(launch));
 
-  std::vector<std::string> environment = launch.sandbox.Environment();
+  std::vector<std::string> environment = EnvironmentOf(launch);
   std::vector<char*> arguments = {
       const_cast<char*>(launch.spawn.program().c_str())};
   ASSIGN_OR_RETURN(std::vector<std::string> inherited,
@@ -174,7 +194,13 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(
                      sandbox.cgroups().Create(
                          {spawn.memory_limit_bytes(), spawn.max_tasks()}));
   }
+  if (spawn.scratch_bytes() > 0) {
+    ASSIGN_OR_RETURN(worker->scratch_,
+                     sandbox.MakeScratch(spawn.role(), spawn.scratch_bytes()));
+  }
   launch.setup.role = spawn.role();
+  launch.setup.scratch = worker->scratch_.get();
+  launch.setup.writable = {spawn.writable().begin(), spawn.writable().end()};
   launch.setup.limits = {spawn.memory_limit_bytes(), spawn.max_tasks()};
   launch.setup.cgroup = worker->cgroup_.get();
   launch.setup.program = program.get();

@@ -95,6 +95,7 @@ class Worker {
   UniqueFd errors_;
   std::vector<UniqueFd> held_;
   std::unique_ptr<Cgroup> cgroup_;
+  std::unique_ptr<ScratchFolder> scratch_;  // null: it may write nowhere
   std::optional<PatientLimit> limit_;
   std::optional<SteadyTime> kill_deadline_;
   v1::ExitReason reason_ = v1::EXIT_REASON_UNSPECIFIED;

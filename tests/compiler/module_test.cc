@@ -1,5 +1,6 @@
 #include "compiler/module/module.h"
 
+#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -175,6 +176,31 @@ TEST(ModuleTest, ADeeplyNestedDescriptionIsRefused) {
       WithDescription("\"threads\":2",
                       absl::StrCat("\"threads\":", std::string(30000, '['))),
       "is no JSON");
+}
+
+TEST(ModuleTest, HowADeviceLaunchesItsKernelsIsPartOfItsIdentity) {
+  Module module;
+  module.loadable = "source";
+  module.kernels = {ModuleKernel{"k", {0, 1}, {4, 2}, {16, 1}}};
+  const std::string unlaunched = module.BinaryHash();
+  module.host_sequence = {0};
+  std::set<std::string> hashes = {unlaunched, module.BinaryHash()};
+  Module other = module;
+  other.kernels[0].grid = {2, 4};
+  hashes.insert(other.BinaryHash());
+  other = module;
+  other.kernels[0].group = {8, 2};
+  hashes.insert(other.BinaryHash());
+  other = module;
+  other.kernels[0].arguments = {1, 0};
+  hashes.insert(other.BinaryHash());
+  other = module;
+  other.kernels[0].shared_bytes = 64;
+  hashes.insert(other.BinaryHash());
+  other = module;
+  other.host_sequence = {0, 0};
+  hashes.insert(other.BinaryHash());
+  EXPECT_EQ(hashes.size(), 7u);
 }
 
 TEST(ModuleTest, BinaryHashIsOfTheLoadableCodeOnly) {

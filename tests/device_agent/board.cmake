@@ -49,7 +49,7 @@ ${planted_table}  };
 set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/planted_code.cc
   PROPERTIES OBJECT_DEPENDS "${planted_objects}")
 add_executable(regatta-build-worker-planted
-  planted_build_worker.cc ${CMAKE_CURRENT_BINARY_DIR}/planted_code.cc)
+  planted_build_worker.cc planted_opencl.cc ${CMAKE_CURRENT_BINARY_DIR}/planted_code.cc)
 target_link_libraries(regatta-build-worker-planted PRIVATE regatta_build)
 add_dependencies(regatta-build-worker-planted ${planted_objects})
 
@@ -64,4 +64,10 @@ add_dependencies(board_test misbehaving_worker regatta-spawner
   regatta-build-worker regatta-build-worker-planted regatta-run-worker)
 
 # Needs an OpenCL device: PoCL is one on any processor.
-regatta_test(opencl_test opencl_runtime_test.cc LIBS regatta_run)
+regatta_test(opencl_test opencl_runtime_test.cc opencl_trials_test.cc
+  LIBS regatta_agent_devices regatta_build regatta_measure regatta_run
+       regatta_base)
+target_compile_definitions(opencl_test PRIVATE
+  REGATTA_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+add_dependencies(opencl_test regatta-spawner regatta-build-worker-planted
+  regatta-run-worker)

@@ -9,4 +9,6 @@ regatta_test(device_agent_loop_test
   probe/cache_levels_test.cc
   probe/cpu_probe_test.cc
   probe/machine_test.cc
-  LIBS regatta_agent_loop regatta_agent_client regatta_agent_probe)
+  devices_test.cc
+  LIBS regatta_agent_devices regatta_agent_loop regatta_agent_client
+       regatta_agent_probe)

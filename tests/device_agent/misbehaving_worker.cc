@@ -65,6 +65,23 @@ int TryAll() {
   return 0;
 }
 
+// Writes so many MiB below HOME and says how many went, where, and what the
+// variable EXTRA is.
+int FillScratch(int mebibytes) {
+  const char* home = getenv("HOME");
+  const std::string path = std::string(home) + "/file";
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT, 0600);
+  const std::string block(1 << 20, 'x');
+  int written = 0;
+  while (written < mebibytes &&
+         write(file, block.data(), block.size()) == 1 << 20) {
+    ++written;
+  }
+  const char* extra = getenv("EXTRA");
+  dprintf(2, "%s %d %s\n", home, written, extra == nullptr ? "-" : extra);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -84,6 +101,7 @@ int main(int argc, char** argv) {
   }
   if (action == "bomb") ForkBomb();
   if (action == "try") return TryAll();
+  if (action == "scratch") return FillScratch(atoi(argv[2]));
   if (action == "flood") {
     for (int i = 0; i < 100'000; ++i) dprintf(2, "line %d\n", i);
     dprintf(2, "the end\n");

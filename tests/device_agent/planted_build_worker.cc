@@ -1,5 +1,5 @@
 // regatta-build-worker-planted: the build worker, whose spaces also hold the
-// schedules "planted{fault=NAME}" (planted/NAME.c).
+// schedules "planted{fault=NAME}" (planted/NAME.c; planted_opencl.cc).
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -9,6 +9,7 @@
 #include "device_agent/build/build_server.h"
 #include "device_agent/build/compiler_module_source.h"
 #include "tests/device_agent/planted_code.h"
+#include "tests/device_agent/planted_opencl.h"
 
 namespace regatta {
 namespace {
@@ -18,8 +19,14 @@ class PlantingModuleSource : public ModuleSource {
   explicit PlantingModuleSource(CompilerModuleSource* compiler)
       : compiler_(compiler) {}
 
-  absl::StatusOr<v1::Description> Describe(int cores) override {
-    return compiler_->Describe(cores);
+  absl::StatusOr<v1::Description> Describe(
+      const v1::DescribeRequest& request) override {
+    if (request.device().kind() == "opencl") {
+      v1::Description planted;
+      planted.set_compiler_version("planted");
+      return planted;
+    }
+    return compiler_->Describe(request);
   }
   absl::StatusOr<SourcedReference> BuildReference(
       const v1::ReferenceRequest& request) override {
@@ -33,6 +40,9 @@ class PlantingModuleSource : public ModuleSource {
     if (!absl::ConsumePrefix(&fault, "planted{fault=") ||
         !absl::ConsumeSuffix(&fault, "}")) {
       return compiler_->Build(request);
+    }
+    if (absl::StartsWith(request.target(), "opencl")) {
+      return PlantOpenCl(request, {fault.data(), fault.size()});
     }
     if (fault == "crash_compiler") std::abort();
     if (fault == "crash_used_compiler") {
@@ -59,6 +69,21 @@ class PlantingModuleSource : public ModuleSource {
   }
 
  private:
+  static absl::StatusOr<SourcedModule> PlantOpenCl(
+      const v1::ModuleRequest& request, std::string_view name) {
+    SourcedModule sourced;
+    auto module = PlantedOpenClModule(name, request.target());
+    if (!module.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("nothing planted: ", std::string(name)));
+    }
+    sourced.module = *std::move(module);
+    sourced.module.workload = request.workload();
+    sourced.flops = 1000;
+    sourced.all_f32 = true;
+    return sourced;
+  }
+
   CompilerModuleSource* const compiler_;
   bool used_ = false;  // a module was asked for before
 };

@@ -61,7 +61,7 @@ class RunnerTest : public ::testing::Test {
     if (options.state_dir.empty()) options.state_dir = StateDir();
     options.lock_folder = StateDir();
     if (options.devices.empty()) {
-      v1::DeviceInfo& device = options.devices.emplace_back();
+      v1::DeviceInfo& device = options.devices.emplace_back().info;
       device.set_device_id("here");
       device.set_device_class("test");
       device.set_target(target_.ToString());

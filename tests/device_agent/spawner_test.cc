@@ -12,6 +12,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "base/clock.h"
 #include "base/unique_fd.h"
 #include "device_agent/spawner/process_tree.h"
@@ -168,6 +171,33 @@ TEST_P(SpawnerTest, RefusesWhatItsFeaturesPromise) {
   if (Has("seccomp")) EXPECT_TRUE(refused("socket"));
   if (Has("landlock")) EXPECT_TRUE(refused("home"));
   if (Has("landlock") || Has("mountns")) EXPECT_TRUE(refused("write"));
+}
+
+TEST_P(SpawnerTest, AScratchFolderIsTheWorkersAndGoneWithIt) {
+  v1::Spawn spawn = Command({"scratch", "3"});
+  spawn.set_scratch_bytes(8 << 20);
+  spawn.add_environment("EXTRA=said");
+  const std::vector<std::string> words = absl::StrSplit(
+      absl::StripAsciiWhitespace(RunToEnd(spawn).stderr_tail()), ' ');
+  ASSERT_EQ(words.size(), 3u);
+  EXPECT_NE(words[0], "/");
+  EXPECT_EQ(words[1], "3");
+  EXPECT_EQ(words[2], "said");
+  EXPECT_NE(access(words[0].c_str(), F_OK), 0) << words[0] << " is left";
+  // The next one has another, and one that asked for none has none.
+  const std::string next = RunToEnd(spawn).stderr_tail();
+  EXPECT_FALSE(absl::StartsWith(next, words[0] + " ")) << next;
+  EXPECT_EQ(RunToEnd(Command({"scratch", "1"})).stderr_tail(), "/ 0 -\n");
+}
+
+TEST_P(SpawnerTest, AScratchFolderOfMemoryHasALimit) {
+  if (!Has("mountns")) GTEST_SKIP() << "no mountns: it is a folder on disk";
+  v1::Spawn spawn = Command({"scratch", "20"});
+  spawn.set_scratch_bytes(8 << 20);
+  const std::vector<std::string> words =
+      absl::StrSplit(RunToEnd(spawn).stderr_tail(), ' ');
+  ASSERT_EQ(words.size(), 3u);
+  EXPECT_EQ(words[1], "8");
 }
 
 TEST_P(SpawnerTest, OtherWorkersGoOnWhileOneIsKilled) {

@@ -151,7 +151,7 @@ TEST_F(RunnerTest, ColdTimesAreTakenCallByCall) {
 
 TEST_F(RunnerTest, FasterThanTheMachineCanBeIsImplausible) {
   RunnerOptions options;
-  v1::DeviceInfo& device = options.devices.emplace_back();
+  v1::DeviceInfo& device = options.devices.emplace_back().info;
   device.set_device_id("here");
   device.set_peak_flops_per_s(1e3);
   StartRunner(options);

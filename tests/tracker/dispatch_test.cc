@@ -82,6 +82,29 @@ TEST_F(DispatchTest, ABoardMustAgreeInClassCompilerAndSpace) {
   EXPECT_THAT(Assigned(ConnectBoard("5")), testing::SizeIs(1));
 }
 
+TEST_F(DispatchTest, ADeviceMayHaveACompilerAndSpaceOfItsOwn) {
+  const StreamId server = Attach();
+  v1::DeviceInfo gpu = MakeDevice("g1", 1, "opencl-gpu-4cu");
+  gpu.set_compiler_version("c7");
+  gpu.set_space("opencl");
+  gpu.set_space_version(3);
+  const SessionId board = Connect(MakeHello("a1", {MakeDevice("d1"), gpu}));
+  v1::Work work = MakeWork(7, 0);
+  work.set_device_class("opencl-gpu-4cu");
+  Submit(server, {work});  // of the agent's compiler and space
+  EXPECT_THAT(Assigned(board), IsEmpty());
+  work.set_work_id("7/0/1");
+  work.mutable_trials(0)->set_trial_id("7/0/1");
+  work.set_compiler_version("c7");
+  work.set_space("opencl");
+  work.set_space_version(3);
+  Submit(server, {work});
+  EXPECT_EQ(OneAssigned(board).device_id(), "g1");
+  // The other device of the agent is free all the same.
+  Submit(server, {MakeWork(8, 0)});
+  EXPECT_EQ(OneAssigned(board).device_id(), "d1");
+}
+
 TEST_F(DispatchTest, AnAvoidedBoardGetsTheWorkOnlyWhenThereIsNoOther) {
   const StreamId server = Attach();
   const SessionId avoided = ConnectBoard("1");

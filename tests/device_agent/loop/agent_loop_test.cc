@@ -91,6 +91,27 @@ TEST_F(AgentLoopTest, AcceptsAndStartsWhatFits) {
   EXPECT_TRUE(loop_->gate().MayStart("a"));
 }
 
+TEST_F(AgentLoopTest, ADeviceMayHaveACompilerAndSpaceOfItsOwn) {
+  v1::DeviceInfo device = TestHello().devices(0);
+  device.set_compiler_version("c7");
+  device.set_space("opencl");
+  device.set_space_version(9);
+  loop_->OnDevices({device});
+  ConnectWelcomed();
+  Assign(TestAssignment("a", 7));
+  v1::Assignment fitting = TestAssignment("b", 8);
+  for (v1::TrialSpec& trial : *fitting.mutable_trials()) {
+    trial.set_compiler_version("c7");
+    trial.mutable_schedule()->set_space("opencl");
+    trial.mutable_schedule()->set_space_version(9);
+  }
+  Assign(fitting);
+  ASSERT_EQ(Replies().size(), 2u);
+  EXPECT_FALSE(Replies()[0].accepted());
+  EXPECT_THAT(Replies()[0].reason(), HasSubstr("compiler version differs"));
+  EXPECT_TRUE(Replies()[1].accepted()) << Replies()[1].reason();
+}
+
 TEST_F(AgentLoopTest, RefusesWhatDoesNotFitAndSaysWhy) {
   struct Case {
     const char* reason;

@@ -15,11 +15,12 @@ using ::testing::HasSubstr;
 
 class FakeWorker : public BuildWorkerInfo {
  public:
-  absl::StatusOr<v1::Description> Describe(int cores) override {
-    cores_ = cores;
+  absl::StatusOr<v1::Description> Describe(
+      const v1::DescribeRequest& device) override {
+    cores_ = device.cores();
     if (!status_.ok()) return status_;
     v1::Description description;
-    description.set_host_target("cpu,triple=x86_64-linux-gnu,mcpu=znver4");
+    description.set_target("cpu,triple=x86_64-linux-gnu,mcpu=znver4");
     description.set_compiler_version("c1");
     description.set_space("cpu");
     description.set_space_version(2);
@@ -40,62 +41,54 @@ Machine TestMachine() {
   return machine;
 }
 
+absl::StatusOr<v1::Hello> TestHello(const AgentFlags& flags,
+                                    const std::vector<int>& cpus) {
+  FakeWorker worker;
+  return MakeHello(flags, TestMachine(), cpus, "/none",
+                   *DescribeHost(static_cast<int>(cpus.size()), worker));
+}
+
 TEST(AgentSetupTest, TheHelloSaysWhatTheWorkerAndTheMachineSay) {
   FakeWorker worker;
-  const auto hello = MakeHello({}, TestMachine(), {2, 3}, "/none", worker);
-  ASSERT_TRUE(hello.ok()) << hello.status();
+  ASSERT_TRUE(DescribeHost(2, worker).ok());
   EXPECT_EQ(worker.cores_, 2);
+  const auto hello = TestHello({}, {2, 3});
+  ASSERT_TRUE(hello.ok()) << hello.status();
   EXPECT_EQ(hello->compiler_version(), "c1");
   EXPECT_EQ(hello->space_version(), 2);
   EXPECT_EQ(hello->boot_id(), "b");
   EXPECT_FALSE(hello->agent_version().empty());
   EXPECT_FALSE(hello->instance_id().empty());
-  ASSERT_EQ(hello->devices_size(), 1);
-  const v1::DeviceInfo& device = hello->devices(0);
-  EXPECT_EQ(device.device_id(), hello->agent_id());
-  EXPECT_EQ(device.device_class(), "znver4-2c");
-  EXPECT_EQ(device.target(), "cpu,triple=x86_64-linux-gnu,mcpu=znver4");
-  EXPECT_EQ(device.cpu_list(), "2-3");
-  EXPECT_EQ(device.cores(), 2);
-  EXPECT_EQ(device.memory_bytes(), 1 << 30);
-  EXPECT_EQ(device.health(), "probing");
-  EXPECT_EQ(device.peak_flops_per_s(), 0);
-  EXPECT_FALSE(device.has_noise_floor());
-  EXPECT_EQ(device.credit(), 3);
-  EXPECT_FALSE(device.simulated());
+  EXPECT_EQ(hello->devices_size(), 0);
 }
 
 TEST(AgentSetupTest, EveryStartIsAnotherInstanceOfTheSameAgent) {
-  FakeWorker worker;
-  const auto first = MakeHello({}, TestMachine(), {0}, "/none", worker);
-  const auto second = MakeHello({}, TestMachine(), {0}, "/none", worker);
+  const auto first = TestHello({}, {0});
+  const auto second = TestHello({}, {0});
   EXPECT_EQ(first->agent_id(), second->agent_id());
   EXPECT_NE(first->instance_id(), second->instance_id());
 }
 
-TEST(AgentSetupTest, FlagsOverrideNameAndClass) {
-  FakeWorker worker;
+TEST(AgentSetupTest, NamesOfFlagsAreTakenOrRefused) {
   AgentFlags flags;
   flags.id = "board7";
-  flags.device_class = "my-class";
-  const auto hello = MakeHello(flags, TestMachine(), {0}, "/none", worker);
+  const auto hello = TestHello(flags, {0});
   ASSERT_TRUE(hello.ok());
   EXPECT_EQ(hello->agent_id(), "board7");
-  EXPECT_EQ(hello->devices(0).device_id(), "board7");
-  EXPECT_EQ(hello->devices(0).device_class(), "my-class");
+  flags.device_class = "my class";
+  EXPECT_THAT(std::string(TestHello(flags, {0}).status().message()),
+              HasSubstr("--device-class"));
   flags.id = "no good";
-  EXPECT_THAT(std::string(MakeHello(flags, TestMachine(), {0}, "/none", worker)
-                              .status()
-                              .message()),
+  EXPECT_THAT(std::string(TestHello(flags, {0}).status().message()),
               HasSubstr("--id"));
 }
 
 TEST(AgentSetupTest, ABrokenBuildWorkerIsNamed) {
   FakeWorker worker;
   worker.status_ = absl::NotFoundError("/x/regatta-build-worker: not there");
-  const auto hello = MakeHello({}, TestMachine(), {0}, "/none", worker);
-  EXPECT_EQ(hello.status().code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(hello.status().message()),
+  const auto host = DescribeHost(1, worker);
+  EXPECT_EQ(host.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(host.status().message()),
               HasSubstr("asking the build worker: /x/regatta-build-worker"));
 }
 

@@ -41,6 +41,7 @@ class BackgroundProbeTest : public testing::Test {
     options.device.set_health("probing");
     options.cpus = {4};
     options.boot_id = "b";
+    options.subject = "0";
     options.cache_path = dir_ + "/probe";
     options.exclusively = [](const std::function<void()>& part,
                              const std::function<bool()>&) {

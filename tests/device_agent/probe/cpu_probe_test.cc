@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "device_agent/probe/kernels.h"
 #include "device_agent/probe/machine.h"
+#include "device_agent/probe/noise_floor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,0 +1,212 @@
+// Which devices an agent serves, from what workers say of its board.
+#include "device_agent/devices/provider_list.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace regatta {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class FakeBuildWorker : public BuildWorkerInfo {
+ public:
+  absl::StatusOr<v1::Description> Describe(
+      const v1::DescribeRequest& request) override {
+    if (!status_.ok()) return status_;
+    v1::Description description;
+    description.set_target(request.device().kind() + ",max_group=" +
+                           std::to_string(request.device().max_group()));
+    description.set_compiler_version("c2");
+    description.set_space(request.device().kind());
+    description.set_space_version(5);
+    return description;
+  }
+  absl::Status status_;
+};
+
+class FakeRunWorker : public RunWorkerInfo {
+ public:
+  absl::StatusOr<v1::RunResponse> Ask(const v1::RunRequest& request,
+                                      const DriverNeeds& needs,
+                                      const std::string& cpu_list) override {
+    EXPECT_TRUE(needs.driver);
+    EXPECT_GT(needs.scratch_bytes, 0);
+    cpu_list_ = cpu_list;
+    request_ = request;
+    if (!status_.ok()) return status_;
+    return response_;
+  }
+  v1::RunRequest request_;
+  std::string cpu_list_;
+  absl::Status status_;
+  v1::RunResponse response_;
+};
+
+class DevicesTest : public ::testing::Test {
+ protected:
+  DevicesTest() {
+    board_.agent_id = "lab-1";
+    board_.machine.memory_bytes = 1 << 30;
+    board_.machine.marketing_name = "EPYC";
+    board_.cpus = {2, 3};
+    board_.host.set_target("cpu,triple=x86_64-linux-gnu,mcpu=znver4");
+    board_.host.set_device_class("znver4-2c");
+    board_.credit = 3;
+    board_.build_worker = &build_;
+    board_.run_worker = &run_;
+  }
+  void AddBoardDevice(const std::string& name, bool on_host) {
+    v1::BoardDevice& device = *run_.response_.mutable_devices()->add_devices();
+    device.set_kind("opencl");
+    device.set_selector(
+        "0/" + std::to_string(run_.response_.devices().devices_size() - 1));
+    device.set_platform("Portable Computing Language");
+    device.set_name(name);
+    device.set_driver_version("OpenCL 3.0, driver 3.1");
+    device.set_compute_units(16);
+    device.set_on_host_cores(on_host);
+    device.set_max_group(256);
+    device.set_memory_bytes(1 << 20);
+  }
+  absl::StatusOr<std::vector<FoundDevice>> Find(std::string_view kinds) {
+    const auto providers = ChooseProviders(kinds);
+    EXPECT_TRUE(providers.ok()) << providers.status();
+    return FindDevices(*providers, board_);
+  }
+
+  FakeBuildWorker build_;
+  FakeRunWorker run_;
+  Board board_;
+};
+
+TEST_F(DevicesTest, TheProcessorsAreOneDeviceNamedAsTheAgent) {
+  const auto found = Find("cpu");
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_EQ(found->size(), 1u);
+  EXPECT_TRUE(found->front().served.on_host());
+  EXPECT_FALSE(found->front().served.needs.driver);
+  const v1::DeviceInfo& device = found->front().served.info;
+  EXPECT_EQ(device.device_id(), "lab-1");
+  EXPECT_EQ(device.device_class(), "znver4-2c");
+  EXPECT_EQ(device.target(), "cpu,triple=x86_64-linux-gnu,mcpu=znver4");
+  EXPECT_EQ(device.cpu_list(), "2-3");
+  EXPECT_EQ(device.cores(), 2);
+  EXPECT_EQ(device.memory_bytes(), 1 << 30);
+  EXPECT_EQ(device.health(), "probing");
+  EXPECT_EQ(device.peak_flops_per_s(), 0);
+  EXPECT_FALSE(device.has_noise_floor());
+  EXPECT_EQ(device.credit(), 3);
+  EXPECT_FALSE(device.simulated());
+  EXPECT_EQ(device.compiler_version(), "");  // the Hello's
+}
+
+TEST_F(DevicesTest, AFlagNamesTheClassOfTheProcessors) {
+  board_.device_class = "my-class";
+  EXPECT_EQ(Find("cpu")->front().served.info.device_class(), "my-class");
+  board_.device_class = "";
+  board_.host.clear_device_class();
+  EXPECT_THAT(std::string(Find("cpu").status().message()),
+              HasSubstr("--device-class"));
+}
+
+TEST_F(DevicesTest, EveryDeviceOfEveryKindIsServedInOrder) {
+  AddBoardDevice("pthread-EPYC", /*on_host=*/true);
+  AddBoardDevice("Big GPU", /*on_host=*/false);
+  const auto found = Find("opencl, cpu");
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_EQ(found->size(), 3u);
+  const ServedDevice& pocl = (*found)[0].served;
+  const ServedDevice& gpu = (*found)[1].served;
+  EXPECT_EQ((*found)[2].served.info.device_id(), "lab-1");
+  EXPECT_THAT(run_.request_.list_kinds(), ElementsAre("opencl"));
+  EXPECT_EQ(run_.cpu_list_, "2-3");
+
+  EXPECT_EQ(pocl.info.device_id(), "lab-1-opencl0");
+  EXPECT_EQ(pocl.info.device_class(), "opencl-pocl-znver4-2c");
+  EXPECT_EQ(pocl.info.cpu_list(), "2-3");
+  EXPECT_TRUE(pocl.needs.all_cores);
+  EXPECT_EQ(pocl.board.selector(), "0/0");
+  EXPECT_EQ(gpu.info.device_id(), "lab-1-opencl1");
+  EXPECT_EQ(gpu.info.device_class(), "opencl-big-gpu-16cu");
+  EXPECT_FALSE(gpu.needs.all_cores);
+  EXPECT_EQ(gpu.board.selector(), "0/1");
+  for (const ServedDevice* device : {&pocl, &gpu}) {
+    EXPECT_TRUE(device->needs.driver);
+    EXPECT_EQ(device->info.target(), "opencl,max_group=256");
+    EXPECT_EQ(device->info.compiler_version(), "c2");
+    EXPECT_EQ(device->info.space(), "opencl");
+    EXPECT_EQ(device->info.space_version(), 5);
+    EXPECT_EQ(device->info.cores(), 1);
+    EXPECT_EQ(device->info.credit(), 3);
+    EXPECT_THAT(device->info.driver_version(), HasSubstr("OpenCL 3.0"));
+  }
+}
+
+TEST_F(DevicesTest, AKindThatIsAbsentOrBrokenLeavesTheOthers) {
+  EXPECT_EQ(Find("cpu,opencl")->size(), 1u);  // none here
+  run_.response_.mutable_devices()->add_errors("opencl: the driver is torn");
+  EXPECT_EQ(Find("cpu,opencl")->size(), 1u);
+  run_.status_ = absl::InternalError("run worker: SIGSEGV");
+  EXPECT_EQ(Find("cpu,opencl")->size(), 1u);
+  run_ = FakeRunWorker();
+  AddBoardDevice("Big GPU", /*on_host=*/false);
+  build_.status_ = absl::UnavailableError("no code generator for opencl");
+  EXPECT_EQ(Find("cpu,opencl")->size(), 1u);
+}
+
+TEST_F(DevicesTest, AnAgentWithNothingToServeSaysWhy) {
+  const auto none = Find("opencl");
+  EXPECT_EQ(none.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(none.status().message()),
+              HasSubstr("opencl: none here"));
+  run_.response_.mutable_devices()->add_errors("opencl: the driver is torn");
+  EXPECT_THAT(std::string(Find("opencl").status().message()),
+              HasSubstr("the driver is torn"));
+}
+
+TEST_F(DevicesTest, OpenClIsProbedByARunWorkerUnderTheLocks) {
+  AddBoardDevice("Big GPU", /*on_host=*/false);
+  run_.response_.mutable_devices()->mutable_devices(0)->set_cache_bytes(4096);
+  const FoundDevice device = Find("opencl")->front();
+  run_.response_.mutable_probe()->set_peak_flops_per_s(2e12);
+  run_.response_.mutable_probe()->set_bandwidth_bytes_per_s(3e11);
+  run_.response_.mutable_probe()->set_noise_floor(0.02);
+  CpuProbeOptions options;
+  bool locked = false;
+  options.exclusively = [&](const std::function<void()>& part) {
+    locked = true;
+    run_.request_.Clear();
+    part();
+    EXPECT_EQ(run_.request_.probe_kind(), "opencl");
+    EXPECT_EQ(run_.request_.device(), "0/0");
+    return absl::OkStatus();
+  };
+  const auto found = device.provider->Probe(board_, device.served, options);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_TRUE(locked);
+  EXPECT_EQ(found->peak_flops_per_s, 2e12);
+  EXPECT_EQ(found->bandwidth_bytes_per_s, 3e11);
+  EXPECT_EQ(found->noise_floor, 0.02);
+  EXPECT_EQ(found->caches.l3_bytes, 4096);
+  options.exclusively = [](const std::function<void()>&) {
+    return absl::CancelledError("stopping");
+  };
+  EXPECT_EQ(
+      device.provider->Probe(board_, device.served, options).status().code(),
+      absl::StatusCode::kCancelled);
+}
+
+TEST(ChooseProvidersTest, UnknownRepeatedAndEmptyKindsAreRefused) {
+  for (const char* bad : {"", "gpu", "cpu,", "cpu,cpu", "cpu,opencl,abacus"}) {
+    const auto chosen = ChooseProviders(bad);
+    EXPECT_EQ(chosen.status().code(), absl::StatusCode::kInvalidArgument)
+        << bad;
+    EXPECT_THAT(std::string(chosen.status().message()),
+                HasSubstr("kinds are cpu, opencl"))
+        << bad;
+  }
+}
+
+}  // namespace
+}  // namespace regatta
