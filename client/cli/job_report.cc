@@ -35,6 +35,14 @@ std::string EndedBy(const v1::TaskStatus& task) {
   return "the end of the space: there is nothing left to try";
 }
 
+// What the best-known time rests on.
+std::string Standing(const v1::TaskStatus& task) {
+  if (!task.confirmed()) return "";
+  return task.best_ns() == task.default_ns()
+             ? ", the default: nothing beat it with confidence"
+             : ", confirmed against the default";
+}
+
 std::string TaskReport(const v1::TaskStatus& task) {
   std::string text =
       absl::StrCat(task.workload(), " on ", task.device_class(), ", ",
@@ -52,7 +60,7 @@ std::string TaskReport(const v1::TaskStatus& task) {
   line("tuned",
        absl::StrCat(FormatNs(task.best_ns()), "  ",
                     FormatAchieved(task, task.best_ns()),
-                    task.confirmed() ? ", confirmed against the default" : ""));
+                    Standing(task)));
   line("speed-up",
        FormatSpeedup(task.speedup(), task.speedup_low(), task.speedup_high()));
   line("schedule", task.schedule().empty() ? "none" : task.schedule());

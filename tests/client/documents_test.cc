@@ -225,6 +225,18 @@ TEST(JobExitCode, FollowsTheStateOfTheJob) {
   }
 }
 
+TEST(JobReport, SaysWhereTheDefaultStands) {
+  v1::Job job = SampleJob();
+  v1::TaskStatus* const task = job.mutable_tasks(0);
+  task->set_confirmed(true);
+  task->set_best_ns(task->default_ns());
+  EXPECT_NE(JobReport(job).find("the default: nothing beat it with confidence"),
+            std::string::npos);
+  task->set_best_ns(task->default_ns() / 2);
+  EXPECT_NE(JobReport(job).find("confirmed against the default"),
+            std::string::npos);
+}
+
 TEST(JobReport, SaysDefaultTunedSpeedUpAndSchedule) {
   const std::string report = JobReport(SampleJob());
   for (const char* part :
