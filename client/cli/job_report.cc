@@ -59,8 +59,7 @@ std::string TaskReport(const v1::TaskStatus& task) {
                                FormatAchieved(task, task.default_ns())));
   line("tuned",
        absl::StrCat(FormatNs(task.best_ns()), "  ",
-                    FormatAchieved(task, task.best_ns()),
-                    Standing(task)));
+                    FormatAchieved(task, task.best_ns()), Standing(task)));
   line("speed-up",
        FormatSpeedup(task.speedup(), task.speedup_low(), task.speedup_high()));
   line("schedule", task.schedule().empty() ? "none" : task.schedule());
