@@ -13,7 +13,8 @@ namespace {
 // Gives an empty module, or `error`.
 class FakeSource : public ModuleSource {
  public:
-  absl::StatusOr<v1::Description> Describe(int) override {
+  absl::StatusOr<v1::Description> Describe(
+      const v1::DescribeRequest&) override {
     return v1::Description();
   }
   absl::StatusOr<SourcedModule> Build(const v1::ModuleRequest&) override {
