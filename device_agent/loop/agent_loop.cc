@@ -65,8 +65,12 @@ void AgentLoop::OnDisconnected(const absl::Status& why) {
   if (state_ == State::kWaiting || state_ == State::kStopped) return;
   const SteadyTime now = clock_->Steady();
   const bool was_welcomed = state_ == State::kWelcomed;
-  if (was_welcomed && now - welcomed_at_ >= kGoodSession) {
-    reconnect_.Succeeded();
+  if (was_welcomed) {
+    if (now - welcomed_at_ >= kGoodSession) {
+      reconnect_.Succeeded();
+    } else {
+      reconnect_.SucceededBriefly();
+    }
   }
   state_ = State::kWaiting;
   absl::Duration delay = reconnect_.Failed();

@@ -20,6 +20,11 @@ class Reconnect {
   // Failures in a row since the last success.
   int failures() const { return failures_; }
   void Succeeded() { failures_ = 0; }
+  // A tracker that answered, if not for long: it is there, or comes back. The
+  // next tries come within 2 s, however often this happened.
+  void SucceededBriefly() {
+    failures_ = std::min(failures_, kQuickTries + 1);
+  }
 
   // Counts a failure. The first ones are a process being restarted near by:
   // 0.1-0.5 s. Then full jitter over a window that doubles from 1 s to 30 s, so

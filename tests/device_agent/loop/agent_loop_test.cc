@@ -460,6 +460,20 @@ TEST_F(AgentLoopTest, ARestartedLocalTrackerIsFoundWithinASecond) {
   }
 }
 
+// However often a tracker dies soon after its welcome, it is looked for again
+// at once, as one that keeps being restarted deserves.
+TEST_F(AgentLoopTest, ATrackerThatKeepsDyingYoungIsFoundAgainSoon) {
+  for (int round = 0; round < 20; ++round) {
+    ConnectWelcomed();
+    Pass(absl::Seconds(1));
+    loop_->OnDisconnected(absl::UnavailableError("gone"));
+    connected_ = false;
+    EXPECT_LE(loop_->NextWake() - clock_.Steady(), absl::Seconds(2)) << round;
+    clock_.Advance(loop_->NextWake() - clock_.Steady());
+    Tick();
+  }
+}
+
 TEST_F(AgentLoopTest, AnUnreachableTrackerIsTriedEverMoreRarely) {
   for (int i = 0; i < 200; ++i) {
     clock_.Advance(loop_->NextWake() - clock_.Steady());
