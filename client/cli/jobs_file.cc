@@ -308,44 +308,50 @@ std::string LineOf(std::string_view text, size_t byte) {
   return absl::StrCat("line ", line, ", column ", column);
 }
 
+// JSON text with spaces for its strings, as long as before.
+std::string WithoutStrings(std::string_view text) {
+  std::string rest(text);
+  bool in_string = false;
+  for (size_t i = 0; i < rest.size(); ++i) {
+    const bool escapes = in_string && rest[i] == '\\';
+    if (rest[i] == '"') {
+      in_string = !in_string;
+    } else if (!in_string) {
+      continue;
+    }
+    rest[i] = ' ';
+    if (escapes && i + 1 < rest.size()) rest[++i] = ' ';
+  }
+  return rest;
+}
+
 // The first byte, counted from 1, of a number that a double cannot hold.
 // REQUIRES: there is one; all before it is JSON.
 size_t OverflowAt(std::string_view text) {
   constexpr std::string_view kNumber = "+-.0123456789Ee";
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      in_string = c != '"';
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '-' || absl::ascii_isdigit(c)) {
-      const size_t end =
-          std::min(text.find_first_not_of(kNumber, i), text.size());
-      double value = 0;
-      if (!ParseDecimal(text.substr(i, end - i), &value)) return i + 1;
-      i = end - 1;
+  const std::string rest = WithoutStrings(text);
+  for (size_t i = 0; i < rest.size(); ++i) {
+    if (rest[i] != '-' && !absl::ascii_isdigit(rest[i])) continue;
+    const size_t end =
+        std::min(rest.find_first_not_of(kNumber, i), rest.size());
+    double value = 0;
+    if (!ParseDecimal(std::string_view(rest).substr(i, end - i), &value)) {
+      return i + 1;
     }
+    i = end - 1;
   }
-  return text.size();
+  return rest.size();
 }
 
 // The first byte, counted from 1, of lists and objects that are nested too
 // deep.
 std::optional<size_t> TooDeepAt(std::string_view text) {
+  const std::string rest = WithoutStrings(text);
   int depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      in_string = c != '"';
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
+  for (size_t i = 0; i < rest.size(); ++i) {
+    if (rest[i] == '[' || rest[i] == '{') {
       if (++depth > kMaxDepth) return i + 1;
-    } else if (c == ']' || c == '}') {
+    } else if (rest[i] == ']' || rest[i] == '}') {
       --depth;
     }
   }

@@ -60,6 +60,17 @@ void Shuffle(const Instruction& in, WarpContext& warp) {
   Commit(warp, in.operand[0], out);
 }
 
+// The destinations "d" or "d|p".
+void ValueAndPerhapsPredicate(InstructionBuilder& b) {
+  const Operand& to = b.raw(0);
+  if (to.kind == Operand::Kind::kPair) {
+    b.DestinationOf(0, to.elements[0], Type::kB32);
+    b.DestinationOf(1, to.elements[1], Type::kPred);
+  } else {
+    b.Destination(0, 0, Type::kB32);
+  }
+}
+
 void DecodeShuffle(InstructionBuilder& b) {
   b.RequireOperands(5, 5);
   if (!b.Take(".sync")) return b.Fail("is supported as .sync");
@@ -68,13 +79,7 @@ void DecodeShuffle(InstructionBuilder& b) {
   if (b.TakeType() != Type::kB32) return b.Fail("is for .b32");
   b.out().mode = static_cast<uint8_t>(*mode);
   b.out().run = Shuffle;
-  const Operand& to = b.raw(0);
-  if (to.kind == Operand::Kind::kPair) {
-    b.DestinationOf(0, to.elements[0], Type::kB32);
-    b.DestinationOf(1, to.elements[1], Type::kPred);
-  } else {
-    b.Destination(0, 0, Type::kB32);
-  }
+  ValueAndPerhapsPredicate(b);
   b.Source(2, 1, Type::kB32);
   b.Source(3, 2, Type::kB32);
   b.Source(4, 3, Type::kB32);
@@ -145,13 +150,7 @@ void DecodeMatch(InstructionBuilder& b) {
   }
   b.out().mode = static_cast<uint8_t>(*mode);
   b.out().run = type == Type::kB64 ? Match<uint64_t> : Match<uint32_t>;
-  const Operand& to = b.raw(0);
-  if (to.kind == Operand::Kind::kPair) {
-    b.DestinationOf(0, to.elements[0], Type::kB32);
-    b.DestinationOf(1, to.elements[1], Type::kPred);
-  } else {
-    b.Destination(0, 0, Type::kB32);
-  }
+  ValueAndPerhapsPredicate(b);
   b.Source(2, 1, type);
   WaitFor(b, 2);
 }

@@ -1,5 +1,6 @@
 regatta_test(device_agent_loop_test
   loop/agent_loop_test.cc
+  loop/agent_reconnect_test.cc
   loop/agent_results_test.cc
   loop/agent_setup_test.cc
   loop/agent_simulation_test.cc
