@@ -121,31 +121,21 @@ void FoldPart::AddConstraints() {
 void FoldPart::SetDefaults() {
   KnobValues values;
   for (const Knob& knob : knobs_) values.push_back(knob.choices[0]);
-  const auto wish = [&](KnobValues& of, std::string_view name, int64_t most) {
-    for (size_t i = 0; i < knobs_.size(); ++i) {
-      if (knobs_[i].name != name) continue;
-      for (int64_t choice : knobs_[i].choices) {
-        if (choice > most) continue;
-        const int64_t before = std::exchange(of[i], choice);
-        if (FirstViolation(constraints_, of)) of[i] = before;
-      }
-    }
-  };
-  wish(values, "vec", lanes_);
-  wish(values, "par", 1);
+  Wish("vec", lanes_, values);
+  Wish("par", 1, values);
   for (size_t i = 0; i < knobs_.size(); ++i) {
     if (knobs_[i].name == "block") values[i] = 0;
   }
-  struct Wish {
+  struct Plan {
     int64_t vectors, depth, unroll;
   };
-  for (const Wish& w :
-       {Wish{2, 1, 1}, Wish{2, 16, 1}, Wish{4, 4, 4}, Wish{2, 8, 8},
-        Wish{8, 2, 2}, Wish{4, 8, 8}, Wish{2, 4, 4}, Wish{4, 16, 4}}) {
+  for (const Plan& w :
+       {Plan{2, 1, 1}, Plan{2, 16, 1}, Plan{4, 4, 4}, Plan{2, 8, 8},
+        Plan{8, 2, 2}, Plan{4, 8, 8}, Plan{2, 4, 4}, Plan{4, 16, 4}}) {
     KnobValues seed = values;
-    wish(seed, "vectors", w.vectors);
-    wish(seed, "depth", w.depth);
-    wish(seed, "unroll", w.unroll);
+    Wish("vectors", w.vectors, seed);
+    Wish("depth", w.depth, seed);
+    Wish("unroll", w.unroll, seed);
     if (std::find(seeds_.begin(), seeds_.end(), seed) == seeds_.end()) {
       seeds_.push_back(std::move(seed));
     }

@@ -47,6 +47,19 @@ class KnobbedPart : public Part {
            knobs_.begin();
   }
 
+  // Gives `knob`, where there is one, its largest choice up to `most` that
+  // breaks no constraint together with the rest of `values`, going up from
+  // where it stands. REQUIRES: `values` are legal.
+  void Wish(std::string_view knob, int64_t most, KnobValues& values) const {
+    const size_t at = Place(knob);
+    if (at == knobs_.size()) return;
+    for (int64_t choice : knobs_[at].choices) {
+      if (choice > most) continue;
+      const int64_t before = std::exchange(values[at], choice);
+      if (FirstViolation(constraints_, values)) values[at] = before;
+    }
+  }
+
   std::vector<Knob> knobs_;
   std::vector<Constraint> constraints_;
   std::vector<KnobValues> seeds_;

@@ -126,25 +126,16 @@ void ThreadsPart::AddConstraints() {
 void ThreadsPart::SetDefaults() {
   KnobValues values;
   for (const Knob& knob : knobs_) values.push_back(knob.choices[0]);
-  const auto wish = [&](std::string_view name, int64_t most) {
-    const size_t at = Place(name);
-    if (at == knobs_.size()) return;
-    for (int64_t choice : knobs_[at].choices) {
-      if (choice > most) continue;
-      const int64_t before = std::exchange(values[at], choice);
-      if (FirstViolation(constraints_, values)) values[at] = before;
-    }
-  };
   const bool contiguous =
       x_ >= 0 && StridedAccesses(context_.workload, stage(), x_) == 0;
-  wish("vec", contiguous ? context_.target.Lanes(4) : 1);
-  wish("tx", 64);
-  wish("ty", Extent(x_) < 32 ? 16 : 1);
-  wish("unroll", 4);
+  Wish("vec", contiguous ? context_.target.Lanes(4) : 1, values);
+  Wish("tx", 64, values);
+  Wish("ty", Extent(x_) < 32 ? 16 : 1, values);
+  Wish("unroll", 4, values);
   for (size_t i = 0; i < knobs_.size(); ++i) {
     knobs_[i].default_value = values[i];
   }
-  wish("rows", 4);
+  Wish("rows", 4, values);
   seeds_.push_back(values);
 }
 

@@ -39,8 +39,6 @@ class TilesPart : public KnobbedPart<TilesTiling> {
   void AddMemoryKnobs();
   void AddConstraints();
   void SetDefaults();
-  // `values` with the largest choice of `knob` up to `most` that is legal.
-  void Wish(std::string_view knob, int64_t most, KnobValues& values) const;
 
   const SpaceContext& context_;
   const ContractionShape shape_;
@@ -205,16 +203,6 @@ void TilesPart::Normalise(KnobValues& values) const {
   if (!t.local_a && !t.local_b)
     values[Place("kc")] = knobs_[Place("kc")].choices[0];
   if (!t.local_a) values[Place("pad")] = 0;
-}
-
-void TilesPart::Wish(std::string_view knob, int64_t most,
-                     KnobValues& values) const {
-  const size_t at = Place(knob);
-  for (int64_t choice : knobs_[at].choices) {
-    if (choice > most) continue;
-    const int64_t before = std::exchange(values[at], choice);
-    if (FirstViolation(constraints_, values)) values[at] = before;
-  }
 }
 
 // Devices with wide vectors are processors: few threads with large tiles.
