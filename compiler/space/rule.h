@@ -13,6 +13,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -73,6 +74,8 @@ class SpaceRule {
 // THE list, in rule_list.cc: for each kind of target, ordered so that the first
 // rule that matches gives the default sketch.
 absl::Span<const SpaceRule* const> SpaceRules(std::string_view target_kind);
+// The kinds of target that have rules.
+std::vector<std::string> SpaceTargetKinds();
 
 }  // namespace regatta
 

@@ -10,22 +10,38 @@
 #include "compiler/space/rules/windows.h"
 
 namespace regatta {
+namespace {
 
-absl::Span<const SpaceRule* const> SpaceRules(std::string_view target_kind) {
+struct KindRules {
+  std::string_view kind;
+  absl::Span<const SpaceRule* const> rules;
+};
+
+absl::Span<const KindRules> AllRules() {
   static const SpaceRule* const kCpu[] = {
       &WindowsRule(), &ContractionRule(), &RowsRule(),
       &FoldRule(),    &TransposeRule(),   &LoopsRule(),
   };
-  static const SpaceRule* const kDevice[] = {
-      &TilesRule(), &GroupReduceRule(), &ThreadsRule()};
-  static const struct {
-    std::string_view kind;
-    absl::Span<const SpaceRule* const> rules;
-  } kKinds[] = {{"cpu", kCpu}, {"opencl", kDevice}, {"cuda", kDevice}};
-  for (const auto& of : kKinds) {
+  static const SpaceRule* const kDevice[] = {&TilesRule(), &GroupReduceRule(),
+                                             &ThreadsRule()};
+  static const KindRules kKinds[] = {
+      {"cpu", kCpu}, {"cuda", kDevice}, {"opencl", kDevice}};
+  return kKinds;
+}
+
+}  // namespace
+
+absl::Span<const SpaceRule* const> SpaceRules(std::string_view target_kind) {
+  for (const KindRules& of : AllRules()) {
     if (of.kind == target_kind) return of.rules;
   }
   return {};
+}
+
+std::vector<std::string> SpaceTargetKinds() {
+  std::vector<std::string> kinds;
+  for (const KindRules& of : AllRules()) kinds.emplace_back(of.kind);
+  return kinds;
 }
 
 }  // namespace regatta

@@ -75,9 +75,9 @@ absl::StatusOr<Space> Space::Create(SpaceContext context) {
   const SpaceContext& rules_see = *space.part_context_;
   const auto rules = SpaceRules(rules_see.target.kind);
   if (rules.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("no schedules for targets of kind '",
-                     rules_see.target.kind, "'; known: cpu, cuda, opencl"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "no schedules for targets of kind '", rules_see.target.kind,
+        "'; known: ", absl::StrJoin(SpaceTargetKinds(), ", ")));
   }
   const int stages = static_cast<int>(rules_see.workload.stages.size());
   // Covers of the stages from `next` on by the parts that rules offer, the

@@ -1,5 +1,9 @@
 #include "compiler/space/rules/accesses.h"
 
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
 namespace regatta {
 namespace {
 
@@ -44,6 +48,17 @@ int StridedAccesses(const Workload& workload, const Stage& stage, int index) {
     if (step != 0 && step != 1) ++strided;
   }
   return strided;
+}
+
+std::vector<std::string> DimensionLabels(const Stage& stage,
+                                         const std::vector<int>& indices) {
+  std::vector<std::string> labels;
+  for (int index : indices) {
+    const auto at =
+        std::find(stage.indices.begin(), stage.indices.end(), index);
+    labels.push_back(absl::StrCat("d", at - stage.indices.begin()));
+  }
+  return labels;
 }
 
 }  // namespace regatta

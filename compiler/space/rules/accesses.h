@@ -3,6 +3,7 @@
 #define REGATTA_COMPILER_SPACE_RULES_ACCESSES_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "compiler/expr/expr.h"
@@ -22,6 +23,11 @@ bool CanLeave(const Workload& workload, const Expr& access);
 // a stage, weighed for vectorising over it: the number of accesses that step by
 // more than one element.
 int StridedAccesses(const Workload& workload, const Stage& stage, int index);
+
+// "d0", "d2", ...: the places of `indices` among the stage's output dimensions,
+// as labels of a knob that chooses one.
+std::vector<std::string> DimensionLabels(const Stage& stage,
+                                         const std::vector<int>& indices);
 
 // `a` rounded up to a multiple of `b`; positive numbers.
 inline int64_t RoundUp(int64_t a, int64_t b) { return (a + b - 1) / b * b; }

@@ -50,15 +50,9 @@ void ContractionPart::AddKernelKnobs() {
   Add(NumberKnob("nv", "vectors of the register block", std::move(vectors)),
       [](ContractionChoices& c, int64_t x) { c.tiling.vectors = x; });
   if (row_indices_.size() > 1) {
-    std::vector<std::string> labels;
-    const std::vector<int>& all =
-        context_.workload.stages[shape_.stage].indices;
-    for (int index : row_indices_) {
-      const auto at = std::find(all.begin(), all.end(), index);
-      labels.push_back(absl::StrCat("d", at - all.begin()));
-    }
     Add(WordKnob("rows_over", "output dimension of the register block's rows",
-                 std::move(labels)),
+                 DimensionLabels(context_.workload.stages[shape_.stage],
+                                 row_indices_)),
         [this](ContractionChoices& c, int64_t x) {
           c.tiling.row_index = row_indices_[x];
         });

@@ -43,6 +43,11 @@ class GroupReducePart : public KnobbedPart<GroupReduceTiling> {
   }
   void AddConstraints();
   void SetDefaults();
+  StmtPtr Share(const GroupReduceTiling& t, const Affine& thread,
+                const std::function<StmtPtr(const Affine& element)>& step,
+                LoopBuilder& out) const;
+  StmtPtr Combine(const GroupReduceTiling& t, int found, const Affine& thread,
+                  const Affine& place, const LoopBuilder& out) const;
 
   const SpaceContext& context_;
   const int stage_index_;
@@ -97,14 +102,49 @@ void GroupReducePart::AddConstraints() {
 }
 
 void GroupReducePart::SetDefaults() {
-  for (Knob& knob : knobs_) knob.default_value = knob.choices[0];
   KnobValues values;
-  for (const Knob& knob : knobs_) values.push_back(knob.choices[0]);
-  for (int64_t team : knobs_[0].choices) {
-    const int64_t before = std::exchange(values[0], team);
-    if (team > 128 || FirstViolation(constraints_, values)) values[0] = before;
+  for (Knob& knob : knobs_) {
+    knob.default_value = knob.choices[0];
+    values.push_back(knob.choices[0]);
   }
+  Wish("team", 128, values);
   knobs_[0].default_value = values[0];
+}
+
+// `step` for every element of the shared index that is the thread's.
+StmtPtr GroupReducePart::Share(
+    const GroupReduceTiling& t, const Affine& thread,
+    const std::function<StmtPtr(const Affine& element)>& step,
+    LoopBuilder& out) const {
+  const int64_t trips = Extent(shared_) / t.team;
+  const int64_t rest = Extent(shared_) % t.team;
+  std::vector<StmtPtr> parts;
+  if (trips > 0) {
+    parts.push_back(MakeLoop(
+        out, trips, LoopKind::kSerial,
+        [&](const Affine& s) { return step(s * t.team + thread); }, t.unroll));
+  }
+  if (rest > 0) {
+    parts.push_back(loop::If({{thread, rest}}, step(thread + trips * t.team)));
+  }
+  return loop::Block(std::move(parts));
+}
+
+// Gathers what the threads of a team left in `found` at the place of the first:
+// each round the lower half of those that remain takes in the upper half.
+StmtPtr GroupReducePart::Combine(const GroupReduceTiling& t, int found,
+                                 const Affine& thread, const Affine& place,
+                                 const LoopBuilder& out) const {
+  std::vector<StmtPtr> parts = {loop::Barrier()};
+  for (int64_t half = t.team / 2; half >= 1; half /= 2) {
+    parts.push_back(
+        loop::If({{thread, half}},
+                 loop::Store(found, place,
+                             loop::Load(out.buffer(found), found, place + half),
+                             stage().reduction)));
+    parts.push_back(loop::Barrier());
+  }
+  return loop::Block(std::move(parts));
 }
 
 void GroupReducePart::Emit(const KnobValues& values, LoopBuilder& out) const {
@@ -141,30 +181,17 @@ void GroupReducePart::Emit(const KnobValues& values, LoopBuilder& out) const {
                          loop::Cast(out.Translate(stage().value, bind), type),
                          stage().reduction);
     };
-    const int64_t trips = Extent(shared_) / t.team;
-    const int64_t rest = Extent(shared_) % t.team;
-    const std::function<StmtPtr(size_t)> sum = [&](size_t depth) -> StmtPtr {
-      if (depth < stage().reduce_indices.size()) {
-        const int index = stage().reduce_indices[depth];
-        if (index == shared_) return sum(depth + 1);
-        return MakeLoop(out, Extent(index), LoopKind::kSerial,
-                        [&](const Affine& var) {
-                          bound[index] = var;
-                          return sum(depth + 1);
-                        });
+    const std::function<StmtPtr(size_t)> sum = [&](size_t depth) {
+      if (depth == stage().reduce_indices.size()) {
+        return Share(t, thread[0], step, out);
       }
-      std::vector<StmtPtr> parts;
-      if (trips > 0) {
-        parts.push_back(MakeLoop(
-            out, trips, LoopKind::kSerial,
-            [&](const Affine& s) { return step(s * t.team + thread[0]); },
-            t.unroll));
-      }
-      if (rest > 0) {
-        parts.push_back(
-            loop::If({{thread[0], rest}}, step(thread[0] + trips * t.team)));
-      }
-      return loop::Block(std::move(parts));
+      const int index = stage().reduce_indices[depth];
+      if (index == shared_) return sum(depth + 1);
+      return MakeLoop(out, Extent(index), LoopKind::kSerial,
+                      [&](const Affine& var) {
+                        bound[index] = var;
+                        return sum(depth + 1);
+                      });
     };
     const Affine place = thread[1] * t.team + thread[0];
     std::vector<StmtPtr> program;
@@ -174,15 +201,7 @@ void GroupReducePart::Emit(const KnobValues& values, LoopBuilder& out) const {
     program.push_back(inside.empty() ? sum(0) : loop::If(inside, sum(0)));
     program.push_back(loop::Store(
         found, place, loop::Load(out.buffer(total), total, Affine())));
-    program.push_back(loop::Barrier());
-    for (int64_t half = t.team / 2; half >= 1; half /= 2) {
-      program.push_back(loop::If(
-          {{thread[0], half}},
-          loop::Store(found, place,
-                      loop::Load(out.buffer(found), found, place + half),
-                      stage().reduction)));
-      program.push_back(loop::Barrier());
-    }
+    program.push_back(Combine(t, found, thread[0], place, out));
     inside.push_back({thread[0], 1});
     program.push_back(loop::If(
         std::move(inside),

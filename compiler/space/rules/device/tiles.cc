@@ -104,15 +104,9 @@ void TilesPart::AddThreadKnobs() {
                  cover({1, 2, 4, 8, 16, 32}, rows)),
       [](TilesTiling& t, int64_t x) { t.ty = x; });
   if (row_indices_.size() > 1) {
-    std::vector<std::string> labels;
-    const std::vector<int>& all =
-        context_.workload.stages[shape_.stage].indices;
-    for (int index : row_indices_) {
-      const auto at = std::find(all.begin(), all.end(), index);
-      labels.push_back(absl::StrCat("d", at - all.begin()));
-    }
     Add(WordKnob("rows_over", "output dimension of a tile's rows",
-                 std::move(labels)),
+                 DimensionLabels(context_.workload.stages[shape_.stage],
+                                 row_indices_)),
         [this](TilesTiling& t, int64_t x) { t.row_index = row_indices_[x]; });
   }
 }
