@@ -159,6 +159,11 @@ TEST(JobsFile, WhatIsWrongIsSaidWithItsPlace) {
        "line 2, column 56: lists and objects are nested more than 32 deep"},
       {"{\"a\": " + std::string(31, '[') + std::string(31, ']') + "}",
        "a: there is no such field"},
+      // Quotes and backslashes that are escaped end no string.
+      {"{\"a\": \"\\\"" + std::string(40, '[') + "\\\\\"}",
+       "a: there is no such field"},
+      {R"json({"name": "\" 1e999 \\", "weight": 1e999})json",
+       "line 1, column 35: this number is too large"},
       {R"json({"name": "1e999", "seed": -1e3,
  "weight": 1e999})json",
        "line 2, column 12: this number is too large"},
