@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "compiler/codegen/code_generator.h"
@@ -15,6 +16,7 @@
 #include "compiler/compile.h"
 #include "compiler/lower/lower.h"
 #include "compiler/module/cuda_binary.h"
+#include "compiler/ptxsim/gpu_architecture.h"
 #include "tests/compiler/codegen_support.h"
 #include "tests/compiler/device_cases.h"
 #include "tests/compiler/device_programs.h"
@@ -48,6 +50,17 @@ TEST(CudaTargets, AreCompletedFromTheArchitecture) {
   EXPECT_EQ(given.max_group, 256);
   EXPECT_EQ(given.max_registers, 128);
   EXPECT_EQ(*Cuda().Complete(given), given);
+}
+
+// Targets know more architectures than the simulator does; what both know they
+// must know alike.
+TEST(CudaTargets, AgreeWithTheSimulatorAboutLimits) {
+  for (const ptxsim::GpuArchitecture& gpu : ptxsim::AllGpuArchitectures()) {
+    const Target target =
+        CompleteTargetOf(absl::StrCat("cuda,mcpu=sm_", gpu.sm));
+    EXPECT_EQ(target.local_bytes, gpu.max_shared_per_block) << gpu.sm;
+    EXPECT_EQ(target.max_registers, gpu.max_registers_per_thread) << gpu.sm;
+  }
 }
 
 TEST(CudaTargets, WhatNoArchitectureHasIsRefused) {
