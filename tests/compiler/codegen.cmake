@@ -2,6 +2,7 @@
 # modules inspected, schedules run against the interpreter.
 regatta_test(compiler_codegen_test
   arm_program.cc
+  codegen_arm_sweep_test.cc
   codegen_arm_test.cc
   codegen_c_program_test.cc
   codegen_loops_test.cc
@@ -19,6 +20,8 @@ regatta_test(compiler_codegen_test
   loop_ir_test.cc
   module_support.cc
   opencl_source_test.cc
+  operator_shapes.cc
+  schedule_sweep.cc
   ../support/loop_interpreter.cc
   ../support/race_detector.cc
   LIBS regatta_compiler regatta_codegen TIMEOUT 300)

@@ -7,16 +7,19 @@
 #include <vector>
 
 #include "compiler/codegen/cuda/nvrtc.h"
+#include "compiler/ops/op.h"
 #include "tests/compiler/cuda_run.h"
 #include "tests/compiler/device_code_checks.h"
 #include "tests/compiler/device_programs.h"
 #include "tests/compiler/device_support.h"
-#include "tests/support/scale.h"
+#include "tests/compiler/schedule_sweep.h"
 
 namespace regatta {
 namespace {
 
 using ::testing::StartsWith;
+
+constexpr int kSchedules = 100;  // of every operator at full scale
 
 class CudaCode : public testing::Test {
  protected:
@@ -43,8 +46,14 @@ TEST_F(CudaCode, NarrowFloatsRoundToNearestEven) {
   ExpectRoundingToNearestEven(target_, RunOnSimulatedGpu);
 }
 
-TEST_F(CudaCode, SchedulesOfTheSpaceAreRight) {
-  ExpectRightSchedules(target_, Scaled(2), 7, RunOnSimulatedGpu);
+class CudaSweep : public CudaCode, public testing::WithParamInterface<Op> {};
+INSTANTIATE_TEST_SUITE_P(Operators, CudaSweep,
+                         testing::ValuesIn(Ops().begin(), Ops().end()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(CudaSweep, SchedulesAreRight) {
+  ExpectRightSchedules(GetParam(), target_, kSchedules, 7, "simulated sm_80",
+                       RunOnSimulatedGpu);
 }
 
 TEST_F(CudaCode, OtherArchitecturesComputeTheSame) {

@@ -7,8 +7,23 @@ regatta_test(compiler_opencl_test
   device_support.cc
   module_support.cc
   opencl_code_test.cc
-  opencl_races_test.cc
   opencl_run.cc
+  operator_shapes.cc
+  schedule_sweep.cc
+  ../support/loop_interpreter.cc
+  ../support/race_detector.cc
+  LIBS regatta_compiler regatta_codegen regatta_run TIMEOUT 300)
+# Under Oclgrind, which is the only OpenCL of its process.
+regatta_test(compiler_oclgrind_test
+  codegen_support.cc
+  device_cases.cc
+  device_programs.cc
+  device_support.cc
+  module_support.cc
+  oclgrind_run.cc
+  oclgrind_test.cc
+  operator_shapes.cc
+  schedule_sweep.cc
   ../support/loop_interpreter.cc
   ../support/race_detector.cc
   LIBS regatta_compiler regatta_codegen regatta_run TIMEOUT 300)
@@ -22,6 +37,8 @@ regatta_test(compiler_cuda_test
   device_programs.cc
   device_support.cc
   module_support.cc
+  operator_shapes.cc
+  schedule_sweep.cc
   ../support/loop_interpreter.cc
   ../support/race_detector.cc
   LIBS regatta_compiler regatta_codegen regatta_ptxsim TIMEOUT 300)

@@ -10,13 +10,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "compiler/compile.h"
 #include "compiler/module/half.h"
-#include "compiler/ops/op.h"
 #include "tests/compiler/device_support.h"
-#include "tests/compiler/module_support.h"
-#include "tests/compiler/status_text.h"
-#include "tests/support/scale.h"
 
 namespace regatta {
 
@@ -144,46 +139,6 @@ void ExpectRoundingToNearestEven(const Target& target,
       ASSERT_EQ(y[t][i], RoundToDType(x[i], types[t])) << x[i];
     }
   }
-}
-
-// The schedules of the device's own space, defaults first; `kMaxFlops` since
-// what runs them is slow.
-void ExpectRightSchedules(const Target& target, int schedules, uint64_t seed,
-                          const DeviceRunner& run) {
-  constexpr double kMaxFlops = 3e5;
-  Random random(seed);
-  int ran = 0, refused = 0;
-  for (const Op& op : Ops()) {
-    std::vector<Workload> small;
-    for (const std::string& sample : op.samples) {
-      const auto workload = ParseWorkload(sample);
-      ASSERT_STATUS_OK(workload);
-      if (workload->Flops() <= kMaxFlops) small.push_back(*workload);
-    }
-    for (int i = 0; i < schedules && !small.empty(); ++i) {
-      const Workload& workload = small[random.Below(small.size())];
-      const auto space = CreateSpace(workload, target, 1);
-      ASSERT_STATUS_OK(space);
-      const auto schedule = i == 0 && random.Below(4) == 0
-                                ? space->Default()
-                                : space->Sample(random).value();
-      const std::string text = space->Print(schedule);
-      SCOPED_TRACE(workload.text + " " + text);
-      const auto module = Compile(*space, text, "k");
-      if (module.status().code() == absl::StatusCode::kFailedPrecondition) {
-        ++refused;  // too many registers
-        continue;
-      }
-      ASSERT_STATUS_OK(module);
-      const auto inputs = SeededInputs(workload, 17);
-      ExpectNear(workload, run(*module, inputs), Interpret(workload, inputs),
-                 "on the device");
-      ++ran;
-      if (testing::Test::HasFailure()) return;
-    }
-  }
-  std::printf("%d schedules ran, %d were refused\n", ran, refused);
-  EXPECT_GE(ran, 10 * schedules);
 }
 
 }  // namespace regatta

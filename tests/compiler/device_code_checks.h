@@ -2,8 +2,6 @@
 #ifndef REGATTA_TESTS_COMPILER_DEVICE_CODE_CHECKS_H_
 #define REGATTA_TESTS_COMPILER_DEVICE_CODE_CHECKS_H_
 
-#include <cstdint>
-
 #include "compiler/target/target.h"
 #include "tests/compiler/device_cases.h"
 
@@ -21,11 +19,6 @@ void ExpectDefinedCorners(const Target& target, const DeviceRunner& run);
 // f16 and bf16 round to nearest even; ties, subnormals and overflow among what
 // is tried.
 void ExpectRoundingToNearestEven(const Target& target, const DeviceRunner& run);
-
-// `schedules` schedules of every operator from the space of `target` give what
-// the interpreter makes of the expression. Prints how many.
-void ExpectRightSchedules(const Target& target, int schedules, uint64_t seed,
-                          const DeviceRunner& run);
 
 }  // namespace regatta
 

@@ -13,11 +13,14 @@
 #include "tests/compiler/device_support.h"
 #include "tests/compiler/module_support.h"
 #include "tests/compiler/opencl_run.h"
+#include "tests/compiler/schedule_sweep.h"
 #include "tests/compiler/status_text.h"
 #include "tests/support/scale.h"
 
 namespace regatta {
 namespace {
+
+constexpr int kSchedules = 25;  // of every operator at full scale
 
 class OpenClCode : public OpenClCodeTest {
  protected:
@@ -46,8 +49,14 @@ TEST_F(OpenClCode, NarrowFloatsRoundToNearestEven) {
   ExpectRoundingToNearestEven(target_, Runner());
 }
 
-TEST_F(OpenClCode, SchedulesOfTheSpaceAreRight) {
-  ExpectRightSchedules(target_, Scaled(1), 7, Runner());
+class OpenClSweep : public OpenClCode,
+                    public ::testing::WithParamInterface<Op> {};
+INSTANTIATE_TEST_SUITE_P(Operators, OpenClSweep,
+                         ::testing::ValuesIn(Ops().begin(), Ops().end()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(OpenClSweep, SchedulesAreRight) {
+  ExpectRightSchedules(GetParam(), target_, kSchedules, 7, "PoCL", Runner());
 }
 
 TEST_F(OpenClCode, WideVectorsComputeTheSame) {
