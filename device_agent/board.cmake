@@ -29,12 +29,14 @@ target_link_libraries(regatta_verify PUBLIC
 # No LLVM and no expressions: it must start in milliseconds.
 add_library(regatta_run STATIC
   run/block_timer.cc run/cache_eviction.cc run/crash_report.cc
-  run/host_runtime.cc run/module_runtime.cc run/opencl_api.cc
+  run/host_probe.cc run/host_runtime.cc run/instruction_clock.cc
+  run/module_runtime.cc run/opencl_api.cc
   run/opencl_device.cc run/opencl_memory.cc run/opencl_probe.cc
   run/opencl_runtime.cc
   run/run_session.cc run/runtime_list.cc)
 target_link_libraries(regatta_run PUBLIC
   regatta_proto regatta_verify regatta_sandbox regatta_noise_floor
+  regatta_probe_kernels
   ${CMAKE_DL_LIBS})
 add_executable(regatta-run-worker run/main.cc)
 target_link_libraries(regatta-run-worker PRIVATE regatta_run)
@@ -56,14 +58,26 @@ else()
   message(STATUS "regatta-run-worker is linked dynamically: it starts slower")
 endif()
 
+# For QEMU, on this machine, whatever processor it plays.
+if(NOT CMAKE_CROSSCOMPILING)
+  add_library(regatta-instruction-count MODULE emulator/instruction_count.c)
+  set_target_properties(regatta-instruction-count PROPERTIES
+    PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+  target_compile_options(regatta-instruction-count PRIVATE
+    -fvisibility=hidden -fno-sanitize=all)
+  target_link_options(regatta-instruction-count PRIVATE -fno-sanitize=all)
+endif()
+
 # The board's only user of the compiler.
-add_library(regatta_build STATIC
-  build/build_server.cc build/compiler_module_source.cc
-  build/device_target.cc build/workload_facts.cc)
-target_link_libraries(regatta_build PUBLIC
-  regatta_compiler regatta_proto regatta_verify)
-add_executable(regatta-build-worker build/main.cc)
-target_link_libraries(regatta-build-worker PRIVATE regatta_build)
+if(REGATTA_COMPILER)
+  add_library(regatta_build STATIC
+    build/build_server.cc build/compiler_module_source.cc
+    build/device_target.cc build/workload_facts.cc)
+  target_link_libraries(regatta_build PUBLIC
+    regatta_compiler regatta_proto regatta_verify)
+  add_executable(regatta-build-worker build/main.cc)
+  target_link_libraries(regatta-build-worker PRIVATE regatta_build)
+endif()
 
 add_library(regatta_sensors STATIC
   sensors/frequency_sensor.cc sensors/load_sensor.cc sensors/number_file.cc

@@ -2,13 +2,17 @@
 find_package(ZLIB REQUIRED)
 add_library(regatta_noise_floor STATIC probe/noise_floor.cc)
 target_link_libraries(regatta_noise_floor PUBLIC regatta_base)
-add_library(regatta_agent_probe STATIC
-  probe/background_probe.cc probe/cache_levels.cc probe/cpu_probe.cc
-  probe/kernels.cc probe/machine.cc probe/probe_history.cc)
-target_link_libraries(regatta_agent_probe PUBLIC
-  regatta_base regatta_proto regatta_board_io regatta_noise_floor)
+add_library(regatta_probe_kernels STATIC probe/kernels.cc)
+target_link_libraries(regatta_probe_kernels PUBLIC regatta_base)
 # What measures a core must be optimised in every preset.
 set_source_files_properties(probe/kernels.cc PROPERTIES COMPILE_OPTIONS -O3)
+add_library(regatta_agent_probe STATIC
+  probe/arm_registers.cc probe/background_probe.cc probe/cache_levels.cc
+  probe/cpu_probe.cc
+  probe/emulator.cc probe/machine.cc probe/probe_history.cc)
+target_link_libraries(regatta_agent_probe PUBLIC
+  regatta_base regatta_proto regatta_board_io regatta_noise_floor
+  regatta_probe_kernels)
 
 add_library(regatta_agent_loop STATIC
   loop/admission.cc loop/agent_loop.cc loop/agent_runtime.cc
@@ -21,7 +25,8 @@ target_link_libraries(regatta_agent_loop PUBLIC
 
 # Kinds of devices: how to find and to measure them.
 add_library(regatta_agent_devices STATIC
-  devices/cpu_provider.cc devices/device_probes.cc devices/opencl_provider.cc
+  devices/cpu_provider.cc devices/device_probes.cc
+  devices/device_provider.cc devices/opencl_provider.cc
   devices/provider_list.cc)
 target_link_libraries(regatta_agent_devices PUBLIC
   regatta_agent_loop regatta_agent_probe regatta_measure regatta_proto)

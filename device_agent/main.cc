@@ -29,6 +29,7 @@
 #include "device_agent/measure/core_locks.h"
 #include "device_agent/measure/driver_question.h"
 #include "device_agent/measure/trial_runner.h"
+#include "device_agent/probe/emulator.h"
 #include "device_agent/probe/machine.h"
 #include "device_agent/spawner/cpu_list.h"
 #include "device_agent/spawner/spawner_client.h"
@@ -79,7 +80,8 @@ void AddFlags(CLI::App* app, AgentFlags* flags) {
       ->default_str("the folder of this program");
   app->add_option("--exec-prefix", flags->exec_prefix,
                   "Command put before each worker, words separated by spaces "
-                  "(\"qemu-aarch64 -L /usr/aarch64-linux-gnu\")")
+                  "(\"/usr/bin/qemu-aarch64 -L /\"); before regatta-spawner "
+                  "too where an emulator runs the agent itself")
       ->type_name("COMMAND")
       ->default_str("none");
   app->add_option("--require-sandbox", flags->require_sandbox,
@@ -246,19 +248,25 @@ absl::Status Serve(AgentFlags flags) {
   ASSIGN_OR_RETURN(const Providers providers, ChooseProviders(flags.devices));
   ASSIGN_OR_RETURN(const std::vector<int> cpus,
                    ChooseCpus(flags.cores, AllowedCpus()));
-  // Before any thread and any gRPC: nothing but the spawner forks.
-  ASSIGN_OR_RETURN(const std::shared_ptr<SpawnerClient> spawner,
-                   SpawnerClient::Start(flags.worker_dir + "/regatta-spawner"));
+  ASSIGN_OR_RETURN(const std::string emulator, FindEmulator());
+  RunnerOptions runner_options = RunnerOptionsOf(flags);
+  // Before any thread and any gRPC: nothing but the spawner forks. What needs
+  // an emulator here needs one there.
+  ASSIGN_OR_RETURN(
+      const std::shared_ptr<SpawnerClient> spawner,
+      SpawnerClient::Start(flags.worker_dir + "/regatta-spawner", {},
+                           emulator.empty() ? std::vector<std::string>()
+                                            : runner_options.exec_prefix));
   const sigset_t signals = StopSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
 
-  RunnerOptions runner_options = RunnerOptionsOf(flags);
   SpawnedBuildWorker build_worker(runner_options, spawner);
   SpawnedRunWorkers run_workers(runner_options, spawner);
   DeviceProbes::Options probes;
   Board& board = probes.board;
   board.machine = ReadMachine("");
+  board.emulator = emulator;
   board.cpus = cpus;
   board.device_class = flags.device_class;
   board.credit = flags.credit;
@@ -266,8 +274,9 @@ absl::Status Serve(AgentFlags flags) {
   board.run_worker = &run_workers;
   ASSIGN_OR_RETURN(board.host,
                    DescribeHost(static_cast<int>(cpus.size()), build_worker));
-  ASSIGN_OR_RETURN(v1::Hello hello, MakeHello(flags, board.machine, cpus,
-                                              flags.state, board.host));
+  ASSIGN_OR_RETURN(v1::Hello hello,
+                   MakeHello(flags, board.machine, cpus, flags.state,
+                             board.host, /*simulated=*/!emulator.empty()));
   hello.set_sandbox(spawner->SandboxText());
   board.agent_id = hello.agent_id();
   ASSIGN_OR_RETURN(probes.devices, FindDevices(providers, board));

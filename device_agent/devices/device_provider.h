@@ -32,8 +32,9 @@ class RunWorkerInfo {
 struct Board {
   std::string agent_id;
   Machine machine;
-  std::vector<int> cpus;     // owned by the agent, ascending, not empty
-  v1::Description host;      // how its build worker builds for them
+  std::string emulator;   // that runs this process (probe/emulator.h); "": none
+  std::vector<int> cpus;  // owned by the agent, ascending, not empty
+  v1::Description host;   // how its build worker builds for them
   std::string device_class;  // of them; "": as the build worker names it
   int credit = 1;            // of each device
   BuildWorkerInfo* build_worker = nullptr;  // they outlive the board
@@ -59,6 +60,12 @@ class DeviceProvider {
       const Board& board, const ServedDevice& device,
       const CpuProbeOptions& options) const = 0;
 };
+
+// As Probe, by a run worker that measures the device of this kind itself.
+absl::StatusOr<CpuProbeResult> ProbeByRunWorker(std::string_view kind,
+                                                const Board& board,
+                                                const ServedDevice& device,
+                                                const CpuProbeOptions& options);
 
 // A device that is found, and by whom.
 struct FoundDevice {

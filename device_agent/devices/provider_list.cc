@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -13,6 +14,15 @@
 
 namespace regatta {
 namespace {
+
+// What an emulator runs shares no times with what a processor does.
+void MarkSimulated(v1::DeviceInfo& device) {
+  device.set_simulated(true);
+  if (!absl::StartsWith(device.device_class(), kSimulatedPrefix)) {
+    device.set_device_class(
+        absl::StrCat(kSimulatedPrefix, device.device_class()));
+  }
+}
 
 absl::Status Bad(const std::string& kind, const char* why) {
   const std::string known =
@@ -60,6 +70,7 @@ absl::StatusOr<std::vector<FoundDevice>> FindDevices(const Providers& providers,
     absl::StatusOr<std::vector<ServedDevice>> found = provider->Find(board);
     if (found.ok() && !found->empty()) {
       for (ServedDevice& device : *found) {
+        if (!board.emulator.empty()) MarkSimulated(device.info);
         devices.push_back({std::move(device), provider});
       }
       continue;

@@ -21,7 +21,8 @@ const Providers& AllProviders();
 // that is given twice, or none.
 absl::StatusOr<Providers> ChooseProviders(std::string_view kinds);
 
-// The devices of all `providers`, in their order. A kind that has none here or
+// The devices of all `providers`, in their order; those of an emulated board
+// are simulated, and their classes say so. A kind that has none here or
 // cannot be served is left out, which is logged. FailedPrecondition when
 // nothing is left to serve; the error says why.
 absl::StatusOr<std::vector<FoundDevice>> FindDevices(const Providers& providers,

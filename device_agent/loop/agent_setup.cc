@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/host_port.h"
@@ -31,6 +32,14 @@ absl::Status CheckName(const std::string& flag, const std::string& text) {
   return absl::InvalidArgumentError(
       absl::StrCat(flag, ": \"", text,
                    "\" is not 1 to 128 letters, digits, '-', '_' or '.'"));
+}
+
+absl::Status CheckSimulatedName(const std::string& flag,
+                                const std::string& text) {
+  if (absl::StartsWith(text, kSimulatedPrefix)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, ": \"", text, "\" must begin with \"",
+                   kSimulatedPrefix, "\", for an emulator runs this agent"));
 }
 
 std::string DefaultStateDir() {
@@ -63,17 +72,23 @@ absl::StatusOr<v1::Hello> MakeHello(const AgentFlags& flags,
                                     const Machine& machine,
                                     const std::vector<int>& cpus,
                                     const std::string& state_dir,
-                                    const v1::Description& host) {
+                                    const v1::Description& host,
+                                    bool simulated) {
   v1::Hello hello;
+  const auto check = [&](const char* flag, const std::string& name) {
+    RETURN_IF_ERROR(CheckName(flag, name));
+    return simulated ? CheckSimulatedName(flag, name) : absl::OkStatus();
+  };
   if (flags.id.empty()) {
-    ASSIGN_OR_RETURN(*hello.mutable_agent_id(),
+    ASSIGN_OR_RETURN(const std::string id,
                      StableDeviceId(machine, FormatCpuList(cpus), state_dir));
+    hello.set_agent_id(absl::StrCat(simulated ? kSimulatedPrefix : "", id));
   } else {
-    RETURN_IF_ERROR(CheckName("--id", flags.id));
+    RETURN_IF_ERROR(check("--id", flags.id));
     hello.set_agent_id(flags.id);
   }
   if (!flags.device_class.empty()) {
-    RETURN_IF_ERROR(CheckName("--device-class", flags.device_class));
+    RETURN_IF_ERROR(check("--device-class", flags.device_class));
   }
   hello.set_instance_id(RandomId());
   hello.set_boot_id(machine.boot_id);

@@ -16,6 +16,9 @@
 
 namespace regatta {
 
+// Ids and classes of devices whose processor is emulated begin so.
+inline constexpr char kSimulatedPrefix[] = "simulated-";
+
 struct AgentFlags {
   std::string tracker = "127.0.0.1:7471";
   std::string state;            // "": DefaultStateDir()
@@ -46,6 +49,10 @@ absl::Status CheckAddress(const std::string& text);
 // digits, '-', '_' and '.'. `flag` is named in the error.
 absl::Status CheckName(const std::string& flag, const std::string& text);
 
+// Likewise unless `text` begins with kSimulatedPrefix.
+absl::Status CheckSimulatedName(const std::string& flag,
+                                const std::string& text);
+
 // $XDG_STATE_HOME/regatta/agent, else ~/.local/state/regatta/agent.
 std::string DefaultStateDir();
 
@@ -57,12 +64,15 @@ absl::StatusOr<v1::Description> DescribeHost(int cores,
                                              BuildWorkerInfo& worker);
 
 // What the agent says when it comes up, but for its devices; what is held is
-// the loop's to add. `host`: of DescribeHost for `cpus`.
+// the loop's to add. `host`: of DescribeHost for `cpus`. `simulated`: an
+// emulator runs it (probe/emulator.h), so that names say so; InvalidArgument
+// for flags that name otherwise.
 absl::StatusOr<v1::Hello> MakeHello(const AgentFlags& flags,
                                     const Machine& machine,
                                     const std::vector<int>& cpus,
                                     const std::string& state_dir,
-                                    const v1::Description& host);
+                                    const v1::Description& host,
+                                    bool simulated = false);
 
 }  // namespace regatta
 

@@ -36,6 +36,7 @@ struct ServedDevice {
   v1::DeviceInfo info;
   v1::BoardDevice board;  // empty: the host's processors
   DriverNeeds needs;
+  bool counted = false;  // calls are timed by counting instructions
 
   bool on_host() const { return board.kind().empty(); }
 };

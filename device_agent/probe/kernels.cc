@@ -1,7 +1,6 @@
 #include "device_agent/probe/kernels.h"
 
 #include <sys/mman.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstring>
@@ -24,12 +23,6 @@ namespace {
 constexpr int64_t kLine = 64;
 constexpr int64_t kPage = 4096;
 constexpr int64_t kHugePage = 2 << 20;
-
-int64_t NowNs() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
-}
 
 void Shuffle(std::vector<int32_t>& order, Random& random) {
   for (size_t i = order.size(); i > 1; --i) {
@@ -182,14 +175,16 @@ double LoadLatencyNs(ProbeMemory& memory, int64_t bytes, Random& random) {
   p = Chase(p, std::max(lines, steps));
   double best = std::numeric_limits<double>::max();
   for (int i = 0; i < 6; ++i) {
-    const int64_t start = NowNs();
+    const SteadyTime start = RealClock().Steady();
     p = Chase(p, steps);
-    best = std::min(best, static_cast<double>(NowNs() - start));
+    best =
+        std::min(best, static_cast<double>(RealClock().Steady().ns - start.ns));
   }
   return best / static_cast<double>(steps);
 }
 
-double ReadBandwidth(ProbeMemory& memory, int64_t bytes, int passes) {
+double ReadBandwidth(ProbeMemory& memory, int64_t bytes, int passes,
+                     const Clock& clock) {
   typedef uint64_t Vector __attribute__((vector_size(64)));
   const int64_t count = std::min(bytes, memory.bytes()) / 64;
   CHECK(count >= 4) << bytes;
@@ -197,11 +192,11 @@ double ReadBandwidth(ProbeMemory& memory, int64_t bytes, int passes) {
   double best = 0;
   for (int pass = 0; pass < passes; ++pass) {
     Vector sums[4] = {};
-    const int64_t start = NowNs();
+    const SteadyTime start = clock.Steady();
     for (int64_t i = 0; i + 4 <= count; i += 4) {
       for (int64_t j = 0; j < 4; ++j) sums[j] ^= data[i + j];
     }
-    const int64_t elapsed = std::max<int64_t>(1, NowNs() - start);
+    const int64_t elapsed = std::max<int64_t>(1, clock.Steady().ns - start.ns);
     uint64_t sink = 0;
     for (const Vector& sum : sums) {
       for (int j = 0; j < 8; ++j) sink ^= sum[j];
@@ -227,18 +222,20 @@ FmaKernel BestFmaKernel() {
   return {"generic", 2.0 * 4 * kAccumulators, FmaGeneric};
 }
 
-int64_t TimeFma(const FmaKernel& kernel, int64_t iterations) {
-  const int64_t start = NowNs();
+int64_t TimeFma(const FmaKernel& kernel, int64_t iterations,
+                const Clock& clock) {
+  const SteadyTime start = clock.Steady();
   kernel.run(iterations);
-  return std::max<int64_t>(1, NowNs() - start);
+  return std::max<int64_t>(1, clock.Steady().ns - start.ns);
 }
 
-int64_t CalibrateFma(const FmaKernel& kernel, int64_t target_ns) {
+int64_t CalibrateFma(const FmaKernel& kernel, int64_t target_ns,
+                     const Clock& clock) {
   int64_t iterations = 1000;
-  int64_t elapsed = TimeFma(kernel, iterations);
+  int64_t elapsed = TimeFma(kernel, iterations, clock);
   while (elapsed < target_ns / 4 && iterations < (int64_t{1} << 40)) {
     iterations *= 2;
-    elapsed = TimeFma(kernel, iterations);
+    elapsed = TimeFma(kernel, iterations, clock);
   }
   return std::max<int64_t>(
       1, static_cast<int64_t>(static_cast<double>(iterations) *

@@ -1,6 +1,6 @@
 // The loops that measure a core: dependent loads, streaming reads, fused
 // multiply-adds. They run on the calling thread, which the caller has pinned
-// and given the core to itself; times are CLOCK_MONOTONIC's.
+// and given the core to itself.
 //
 // Thread safety: free functions and distinct objects may be used at once, but
 // then measure each other.
@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/clock.h"
 #include "base/random.h"
 
 namespace regatta {
@@ -39,7 +40,8 @@ double LoadLatencyNs(ProbeMemory& memory, int64_t bytes, Random& random);
 
 // Bytes per second of reading the first `bytes` from front to back: the best of
 // `passes`.
-double ReadBandwidth(ProbeMemory& memory, int64_t bytes, int passes);
+double ReadBandwidth(ProbeMemory& memory, int64_t bytes, int passes,
+                     const Clock& clock = RealClock());
 
 // The widest multiply-add kernel that this processor has: f32, independent
 // accumulators in registers.
@@ -51,10 +53,12 @@ struct FmaKernel {
 FmaKernel BestFmaKernel();
 
 // Nanoseconds of `kernel.run(iterations)`.
-int64_t TimeFma(const FmaKernel& kernel, int64_t iterations);
+int64_t TimeFma(const FmaKernel& kernel, int64_t iterations,
+                const Clock& clock = RealClock());
 
 // Iterations that take about this long now.
-int64_t CalibrateFma(const FmaKernel& kernel, int64_t target_ns);
+int64_t CalibrateFma(const FmaKernel& kernel, int64_t target_ns,
+                     const Clock& clock = RealClock());
 
 }  // namespace regatta
 

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "device_agent/run/exit_codes.h"
+#include "device_agent/run/instruction_clock.h"
 #include "device_agent/run/run_session.h"
 
 int main() {
@@ -13,7 +14,8 @@ int main() {
   // Executed by descriptor, which older kernels take for the name.
   prctl(PR_SET_NAME, "regatta-run-wor");
   regatta::FrameChannel agent{regatta::UniqueFd(3)};
-  regatta::RunSession session(agent, regatta::RealClock());
+  regatta::RunSession session(agent, regatta::RealClock(),
+                              regatta::CallClock());
   const absl::Status status = session.Run();
   if (!status.ok()) LOG(kError) << status;
   // Threads of the module may still be there, and destructors would unmap what

@@ -28,7 +28,7 @@ using MaybeFailure = std::optional<v1::RunFailure>;
 MaybeFailure Failed(v1::Outcome outcome, std::string detail);
 
 struct RuntimeOptions {
-  const Clock* clock = nullptr;  // outlives the runtime
+  const Clock* clock = nullptr;  // times calls; outlives the runtime
   std::string device;            // which one, as the kind names them; "": any
   int64_t evict_bytes = 0;       // what Evict streams through; 0: never called
 };

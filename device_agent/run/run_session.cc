@@ -88,7 +88,7 @@ absl::Status RunSession::Prepare(std::vector<UniqueFd> descriptors) {
 
 absl::StatusOr<bool> RunSession::PrepareRuntime() {
   RuntimeOptions options;
-  options.clock = &clock_;
+  options.clock = &call_clock_;
   options.device = request_.device();
   if (request_.cache() == v1::CACHE_STATE_COLD) {
     options.evict_bytes = request_.evict_bytes();

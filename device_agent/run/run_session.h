@@ -23,9 +23,10 @@ namespace regatta {
 
 class RunSession {
  public:
-  // REQUIRES: both outlive it.
-  RunSession(FrameChannel& agent, const Clock& clock)
-      : agent_(agent), clock_(clock) {}
+  // `call_clock` times the module's calls, `clock` everything else. REQUIRES:
+  // all outlive it.
+  RunSession(FrameChannel& agent, const Clock& clock, const Clock& call_clock)
+      : agent_(agent), clock_(clock), call_clock_(call_clock) {}
 
   // Receives the request and carries it out. What the candidate does wrong is
   // answered as a RunFailure and OK is returned; an error is this machine's or
@@ -55,6 +56,7 @@ class RunSession {
 
   FrameChannel& agent_;
   const Clock& clock_;
+  const Clock& call_clock_;
   v1::RunRequest request_;
   Module module_;
   ReferenceTensors reference_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "device_agent/run/host_probe.h"
 #include "device_agent/run/host_runtime.h"
 #include "device_agent/run/opencl_device.h"
 #include "device_agent/run/opencl_probe.h"
@@ -12,7 +13,7 @@ namespace regatta {
 namespace {
 
 constexpr RuntimeKind kKinds[] = {
-    {"cpu", CreateHostRuntime, nullptr, nullptr},
+    {"cpu", CreateHostRuntime, ListHostProcessors, ProbeHostProcessors},
     {"opencl", CreateOpenClRuntime, ListOpenClDevices, ProbeOpenClDevice},
 };
 
@@ -42,7 +43,7 @@ RuntimeOrFailure CreateRuntime(const Module& module,
 absl::StatusOr<v1::ProbeReport> ProbeDevice(std::string_view kind,
                                             const std::string& device) {
   const RuntimeKind* known = FindKind(kind);
-  if (known == nullptr || known->probe == nullptr) {
+  if (known == nullptr) {
     return absl::NotFoundError(absl::StrCat(
         "run workers probe no devices of kind ", std::string(kind)));
   }
@@ -53,7 +54,7 @@ v1::DeviceList ListDevices(const std::vector<std::string>& kinds) {
   v1::DeviceList list;
   for (const std::string& kind : kinds) {
     const RuntimeKind* known = FindKind(kind);
-    if (known == nullptr || known->list == nullptr) {
+    if (known == nullptr) {
       list.add_errors(absl::StrCat(kind, ": run workers list no such devices"));
       continue;
     }

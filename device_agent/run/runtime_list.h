@@ -16,8 +16,7 @@ namespace regatta {
 struct RuntimeKind {
   std::string_view kind;  // first word of a module's target
   RuntimeOrFailure (*create)(const Module&, const RuntimeOptions&);
-  // The board's devices of this kind, and what one of them can do; null for the
-  // host's own processors, which the agent knows.
+  // The board's devices of this kind, and what one of them can do.
   absl::StatusOr<std::vector<v1::BoardDevice>> (*list)();
   absl::StatusOr<v1::ProbeReport> (*probe)(const std::string& device);
 };

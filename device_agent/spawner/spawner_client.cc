@@ -29,8 +29,10 @@ constexpr int kLookAgainMs = 2;
 
 absl::StatusOr<pid_t> StartProgram(const std::string& program,
                                    const std::vector<std::string>& without,
+                                   const std::vector<std::string>& exec_prefix,
                                    int socket) {
-  std::vector<std::string> words = {program};
+  std::vector<std::string> words = exec_prefix;
+  words.push_back(program);
   if (!without.empty()) {
     words.push_back("--without=" + absl::StrJoin(without, ","));
   }
@@ -46,13 +48,13 @@ absl::StatusOr<pid_t> StartProgram(const std::string& program,
   // Out of the terminal's reach: Ctrl-C is the agent's to handle.
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
   pid_t pid = 0;
-  const int result = posix_spawn(&pid, program.c_str(), &actions, &attributes,
+  const int result = posix_spawn(&pid, words[0].c_str(), &actions, &attributes,
                                  arguments.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (result != 0) {
     return absl::NotFoundError(
-        absl::StrCat("starting ", program, ": ", strerror(result)));
+        absl::StrCat("starting ", words[0], ": ", strerror(result)));
   }
   return pid;
 }
@@ -69,10 +71,11 @@ void AwaitEnd(pid_t pid) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<SpawnerClient>> SpawnerClient::Start(
-    const std::string& program, const std::vector<std::string>& without) {
+    const std::string& program, const std::vector<std::string>& without,
+    const std::vector<std::string>& exec_prefix) {
   ASSIGN_OR_RETURN(auto ends, FrameChannel::SocketPair());
-  ASSIGN_OR_RETURN(const pid_t pid,
-                   StartProgram(program, without, ends.second.get()));
+  ASSIGN_OR_RETURN(const pid_t pid, StartProgram(program, without, exec_prefix,
+                                                 ends.second.get()));
   ends.second.Reset();
   std::shared_ptr<SpawnerClient> client(
       new SpawnerClient(FrameChannel(std::move(ends.first)), pid));

@@ -64,9 +64,11 @@ class SpawnerClient : public std::enable_shared_from_this<SpawnerClient> {
  public:
   // Starts `program` (regatta-spawner). NotFound when it is not there;
   // Unavailable when it does not come up. `without`: sandbox features that it
-  // shall not use, for tests.
+  // shall not use, for tests. `exec_prefix`: words before it, where programs of
+  // this machine's kind run only behind an emulator.
   static absl::StatusOr<std::shared_ptr<SpawnerClient>> Start(
-      const std::string& program, const std::vector<std::string>& without = {});
+      const std::string& program, const std::vector<std::string>& without = {},
+      const std::vector<std::string>& exec_prefix = {});
   // All workers die with it. Returns when the spawner is gone or, since it
   // stays where something outlives its killing, soon after it let go.
   ~SpawnerClient();

@@ -151,6 +151,10 @@ absl::Status BecomeWorker(const Launch& launch) {
   // folder.
   syscall(SYS_execveat, launch.setup.program, "", arguments.data(),
           variables.data(), AT_EMPTY_PATH);
+  if (errno == ENOSYS) {  // QEMU's user mode before 8.0
+    execve(absl::StrCat("/proc/self/fd/", launch.setup.program).c_str(),
+           arguments.data(), variables.data());
+  }
   return SystemError(absl::StrCat("executing ", launch.spawn.program()));
 }
 

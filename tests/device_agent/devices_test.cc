@@ -30,8 +30,11 @@ class FakeRunWorker : public RunWorkerInfo {
   absl::StatusOr<v1::RunResponse> Ask(const v1::RunRequest& request,
                                       const DriverNeeds& needs,
                                       const std::string& cpu_list) override {
-    EXPECT_TRUE(needs.driver);
-    EXPECT_GT(needs.scratch_bytes, 0);
+    const bool host =
+        request.probe_kind() == "cpu" ||
+        (request.list_kinds_size() > 0 && request.list_kinds(0) == "cpu");
+    EXPECT_NE(needs.driver, host);
+    EXPECT_NE(needs.scratch_bytes > 0, host);
     cpu_list_ = cpu_list;
     request_ = request;
     if (!status_.ok()) return status_;
@@ -195,6 +198,65 @@ TEST_F(DevicesTest, OpenClIsProbedByARunWorkerUnderTheLocks) {
   EXPECT_EQ(
       device.provider->Probe(board_, device.served, options).status().code(),
       absl::StatusCode::kCancelled);
+}
+
+class EmulatedDevicesTest : public DevicesTest {
+ protected:
+  EmulatedDevicesTest() {
+    board_.emulator = "/usr/bin/qemu-aarch64";
+    board_.cpus = {2};
+    board_.host.set_device_class("cortex-a72-1c");
+    answer_ = run_.response_.mutable_devices()->add_devices();
+    answer_->set_kind("cpu");
+  }
+  v1::BoardDevice* answer_;
+};
+
+TEST_F(EmulatedDevicesTest, TheyAreSimulatedAndSayWhatTimesThem) {
+  ServedDevice served = Find("cpu")->front().served;
+  EXPECT_TRUE(served.info.simulated());
+  EXPECT_FALSE(served.counted);
+  EXPECT_EQ(served.info.device_class(), "simulated-cortex-a72-1c-wallclock");
+  EXPECT_EQ(served.info.driver_version(), "/usr/bin/qemu-aarch64, wall clock");
+  EXPECT_GT(served.needs.start_ms, 0);
+  answer_->set_call_clock("instructions of 500 ps");
+  served = Find("cpu")->front().served;
+  EXPECT_TRUE(served.counted);
+  EXPECT_EQ(served.info.device_class(), "simulated-cortex-a72-1c-instructions");
+  EXPECT_EQ(served.info.driver_version(),
+            "/usr/bin/qemu-aarch64, instructions of 500 ps");
+  board_.device_class = "simulated-mine";
+  EXPECT_EQ(Find("cpu")->front().served.info.device_class(), "simulated-mine");
+}
+
+TEST_F(EmulatedDevicesTest, ACountingOneHasOneProcessor) {
+  answer_->set_call_clock("instructions of 1000 ps");
+  board_.cpus = {2, 3};
+  EXPECT_THAT(std::string(Find("cpu").status().message()),
+              HasSubstr("give --cores with one"));
+}
+
+TEST_F(EmulatedDevicesTest, ACountingOneIsProbedByItsRunWorker) {
+  answer_->set_call_clock("instructions of 1000 ps");
+  const FoundDevice device = Find("cpu")->front();
+  run_.response_.mutable_probe()->set_peak_flops_per_s(8e9);
+  CpuProbeOptions options;
+  options.exclusively = [](const std::function<void()>& part) {
+    part();
+    return absl::OkStatus();
+  };
+  const auto found = device.provider->Probe(board_, device.served, options);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(run_.request_.probe_kind(), "cpu");
+  EXPECT_EQ(found->peak_flops_per_s, 8e9);
+}
+
+TEST_F(EmulatedDevicesTest, SoAreItsOtherDevices) {
+  AddBoardDevice("Big GPU", /*on_host=*/false);
+  run_.response_.mutable_devices()->mutable_devices()->DeleteSubrange(0, 1);
+  const v1::DeviceInfo device = Find("opencl")->front().served.info;
+  EXPECT_TRUE(device.simulated());
+  EXPECT_EQ(device.device_class(), "simulated-opencl-big-gpu-16cu");
 }
 
 TEST(ChooseProvidersTest, UnknownRepeatedAndEmptyKindsAreRefused) {

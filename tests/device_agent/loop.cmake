@@ -9,6 +9,7 @@ regatta_test(device_agent_loop_test
   probe/background_probe_test.cc
   probe/cache_levels_test.cc
   probe/cpu_probe_test.cc
+  probe/emulator_test.cc
   probe/machine_test.cc
   devices_test.cc
   LIBS regatta_agent_devices regatta_agent_loop regatta_agent_client

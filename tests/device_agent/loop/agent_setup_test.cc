@@ -42,10 +42,12 @@ Machine TestMachine() {
 }
 
 absl::StatusOr<v1::Hello> TestHello(const AgentFlags& flags,
-                                    const std::vector<int>& cpus) {
+                                    const std::vector<int>& cpus,
+                                    bool simulated = false) {
   FakeWorker worker;
   return MakeHello(flags, TestMachine(), cpus, "/none",
-                   *DescribeHost(static_cast<int>(cpus.size()), worker));
+                   *DescribeHost(static_cast<int>(cpus.size()), worker),
+                   simulated);
 }
 
 TEST(AgentSetupTest, TheHelloSaysWhatTheWorkerAndTheMachineSay) {
@@ -81,6 +83,25 @@ TEST(AgentSetupTest, NamesOfFlagsAreTakenOrRefused) {
   flags.id = "no good";
   EXPECT_THAT(std::string(TestHello(flags, {0}).status().message()),
               HasSubstr("--id"));
+}
+
+TEST(AgentSetupTest, AnEmulatedAgentIsNamedSimulatedOrRefused) {
+  const std::string real = TestHello({}, {0})->agent_id();
+  EXPECT_EQ(TestHello({}, {0}, true)->agent_id(), "simulated-" + real);
+  AgentFlags flags;
+  flags.id = "simulated-board7";
+  flags.device_class = "simulated-cortex-a72-1c";
+  const auto hello = TestHello(flags, {0}, true);
+  ASSERT_TRUE(hello.ok()) << hello.status();
+  EXPECT_EQ(hello->agent_id(), "simulated-board7");
+  flags.device_class = "cortex-a72-1c";
+  EXPECT_THAT(std::string(TestHello(flags, {0}, true).status().message()),
+              HasSubstr("--device-class: \"cortex-a72-1c\" must begin with "
+                        "\"simulated-\""));
+  flags.id = "board7";
+  const absl::Status refused = TestHello(flags, {0}, true).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("--id"));
 }
 
 TEST(AgentSetupTest, ABrokenBuildWorkerIsNamed) {
