@@ -1,17 +1,17 @@
-#include <filesystem>
+#include <cstdint>
 #include <iostream>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
 #include "client/cli/best_request.h"
 #include "client/cli/commands.h"
 #include "client/cli/compile_choice.h"
+#include "client/cli/compile_files.h"
 #include "client/cli/compile_library.h"
 #include "client/cli/documents.h"
 #include "client/cli/exit_code.h"
-#include "client/cli/file_output.h"
 #include "client/cli/file_question.h"
 #include "client/cli/format.h"
 #include "client/cli/host_class.h"
@@ -37,25 +37,7 @@ struct Flags {
   const CLI::App* command = nullptr;
 };
 
-// k.h beside lib.so when --header was not given: lib.h.
-std::string HeaderPath(const Flags& flags) {
-  if (!flags.header.empty()) return flags.header;
-  return std::filesystem::path(flags.output).replace_extension(".h").string();
-}
-
-bool IsShared(const Flags& flags) {
-  return absl::EndsWith(flags.output, ".so");
-}
-
-// Neither file may be what the command reads, or a tuning log.
-absl::Status CheckOutputs(const Flags& flags) {
-  const std::vector<std::string> inputs = {flags.source.log,
-                                           flags.source.snapshot, flags.file};
-  RETURN_IF_ERROR(CheckOutput(flags.output, inputs));
-  return CheckOutput(HeaderPath(flags), inputs);
-}
-
-absl::Status Check(const Flags& flags) {
+absl::StatusOr<CompileFiles> Check(const Flags& flags) {
   if (flags.workload.empty() == flags.file.empty()) {
     return absl::InvalidArgumentError(
         flags.file.empty() ? "give a workload, or several with --file"
@@ -67,27 +49,21 @@ absl::Status Check(const Flags& flags) {
           flag, " does not go with --file: each task says its own"));
     }
   }
-  if (!flags.file.empty() && !IsShared(flags)) {
+  ASSIGN_OR_RETURN(CompileFiles files,
+                   CompileFiles::Named(flags.output, flags.header));
+  if (!flags.file.empty() && !files.is_shared() && !files.is_launcher()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "-o ", flags.output,
         ": --file makes a shared library; the name must end in .so"));
-  }
-  if (!IsShared(flags) && !absl::EndsWith(flags.output, ".o")) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("-o ", flags.output,
-                     ": the name must end in .so (shared library) or "
-                     ".o (object file)"));
   }
   if (!flags.target.empty() && !flags.device_class.empty()) {
     return absl::InvalidArgumentError(
         "--target and --device-class exclude one another: a class has a "
         "target of its own");
   }
-  if (HeaderPath(flags) == flags.output) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--header ", flags.header, " is the file of -o, too"));
-  }
-  return CheckOutputs(flags);
+  RETURN_IF_ERROR(files.CheckNothingIsLost(
+      {flags.source.log, flags.source.snapshot, flags.file}));
+  return files;
 }
 
 absl::StatusOr<std::string> CompleteTargetText(const std::string& text) {
@@ -112,48 +88,73 @@ absl::StatusOr<v1::BestRequest> Request(const Flags& flags,
   return request;
 }
 
-// Both files or none.
-absl::Status WriteFiles(const Flags& flags, const std::string& binary,
-                        const std::string& header_text) {
-  ASSIGN_OR_RETURN(StagedFile library,
-                   StagedFile::Write(flags.output, binary,
-                                     /*executable=*/IsShared(flags)));
-  ASSIGN_OR_RETURN(StagedFile header,
-                   StagedFile::Write(HeaderPath(flags), header_text,
-                                     /*executable=*/false));
-  RETURN_IF_ERROR(library.Commit());
-  return header.Commit();
+int64_t WorkspaceBytes(const CompileFiles& files, const Module& module) {
+  return files.is_launcher() ? DeviceWorkspaceBytes(module)
+                             : module.workspace_bytes;
 }
 
-void PrintSummary(const Flags& flags, const Module& module,
+void PrintSummary(const CompileFiles& files,
+                  const std::vector<std::string>& paths, const Module& module,
                   const Choice& choice) {
-  std::cout << flags.output << ", " << HeaderPath(flags) << ": " << module.name
+  std::cout << absl::StrJoin(paths, ", ") << ": " << module.name
             << "() computes " << module.workload << "\n"
             << "  target    " << module.target << "\n"
             << "  grade     " << choice.grade << ": " << choice.reason << "\n"
             << "  schedule  " << choice.schedule << "\n"
-            << "  workspace " << FormatBytes(module.workspace_bytes) << "\n";
+            << "  workspace " << FormatBytes(WorkspaceBytes(files, module))
+            << "\n";
 }
 
-absl::Status CompileTo(const Flags& flags) {
+// The target that the answer is for, if `files` are of its kind.
+absl::StatusOr<Target> TargetOf(const std::string& text,
+                                const CompileFiles& files) {
+  ASSIGN_OR_RETURN(Target target, ParseTarget(text));
+  ASSIGN_OR_RETURN(target, CompleteTarget(target));
+  RETURN_IF_ERROR(files.CheckKind(target.kind));
+  return target;
+}
+
+// A launcher needs the source, too, which a part has.
+absl::StatusOr<Module> Build(const Space& space, const std::string& schedule,
+                             const CompileFiles& files) {
+  if (!files.is_launcher()) return Compile(space, schedule, files.name());
+  ASSIGN_OR_RETURN(Module module, CompilePart(space, schedule, files.name()));
+  ASSIGN_OR_RETURN(module.loadable,
+                   LinkParts({module}, space.context().target));
+  return module;
+}
+
+absl::StatusOr<std::vector<std::string>> WriteModule(const CompileFiles& files,
+                                                     const Target& target,
+                                                     const Module& module,
+                                                     const Choice& choice) {
+  if (files.is_launcher()) {
+    return files.WriteLauncher(
+        target.kind, {{&module, choice.grade, choice.reason}}, module.loadable);
+  }
+  return files.Write(files.is_shared() ? module.loadable : module.relocatable,
+                     CHeader(module, choice.grade, choice.reason));
+}
+
+absl::Status CompileTo(const Flags& flags, const CompileFiles& files) {
   ASSIGN_OR_RETURN(Workload workload, ParseWorkload(flags.workload));
-  ASSIGN_OR_RETURN(std::string name, FunctionName(HeaderPath(flags)));
   ASSIGN_OR_RETURN(v1::BestRequest request, Request(flags, workload));
+  if (!request.target().empty()) {
+    RETURN_IF_ERROR(TargetOf(request.target(), files).status());
+  }
   ASSIGN_OR_RETURN(const BestAsker ask, OpenSource(flags.source));
   auto answer = ask(request);
   if (!answer.ok()) {
     return ExplainClassError(answer.status(),
                              flags.device_class + flags.target);
   }
-  ASSIGN_OR_RETURN(Target target, ParseTarget(answer->target()));
-  ASSIGN_OR_RETURN(target, CompleteTarget(target));
+  ASSIGN_OR_RETURN(const Target target, TargetOf(answer->target(), files));
   ASSIGN_OR_RETURN(Space space,
                    CreateSpace(workload, target, flags.policy.threads));
   const Choice choice = ChooseSchedule(*answer, space);
-  ASSIGN_OR_RETURN(Module module, Compile(space, choice.schedule, name));
-  RETURN_IF_ERROR(
-      WriteFiles(flags, IsShared(flags) ? module.loadable : module.relocatable,
-                 CHeader(module, choice.grade, choice.reason)));
+  ASSIGN_OR_RETURN(const Module module, Build(space, choice.schedule, files));
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths,
+                   WriteModule(files, target, module, choice));
   if (flags.json) {
     PrintJson({{"workload", workload.text},
                {"workload_key", workload.key},
@@ -164,59 +165,76 @@ absl::Status CompileTo(const Flags& flags) {
                {"grade", choice.grade},
                {"reason", choice.reason},
                {"schedule", choice.schedule},
-               {"function", name},
+               {"function", module.name},
                {"output", flags.output},
-               {"header", HeaderPath(flags)},
+               {"header", files.header()},
+               {"files", paths},
                {"binary_hash", module.BinaryHash()},
-               {"workspace_bytes", module.workspace_bytes}});
+               {"workspace_bytes", WorkspaceBytes(files, module)}});
   } else {
-    PrintSummary(flags, module, choice);
+    PrintSummary(files, paths, module, choice);
   }
   return absl::OkStatus();
 }
 
-Json LibraryDocument(const Flags& flags, const Library& library) {
+Json LibraryDocument(const Flags& flags, const CompileFiles& files,
+                     const std::vector<std::string>& paths,
+                     const Library& library) {
   Json functions = Json::array();
   for (const LibraryFunction& function : library.functions) {
     const v1::Policy& policy = function.question.policy();
-    functions.push_back({{"function", function.module.name},
-                         {"workload", function.module.workload},
-                         {"workload_key", function.module.workload_key},
-                         {"threads", policy.threads()},
-                         {"cache", std::string(CacheStateName(policy.cache()))},
-                         {"grade", function.choice.grade},
-                         {"reason", function.choice.reason},
-                         {"schedule", function.choice.schedule},
-                         {"workspace_bytes", function.module.workspace_bytes}});
+    functions.push_back(
+        {{"function", function.module.name},
+         {"workload", function.module.workload},
+         {"workload_key", function.module.workload_key},
+         {"threads", policy.threads()},
+         {"cache", std::string(CacheStateName(policy.cache()))},
+         {"grade", function.choice.grade},
+         {"reason", function.choice.reason},
+         {"schedule", function.choice.schedule},
+         {"workspace_bytes", WorkspaceBytes(files, function.module)}});
   }
   return {{"device_class",
            TextOrNull(library.functions[0].question.device_class())},
           {"target", library.target.ToString()},
           {"output", flags.output},
-          {"header", HeaderPath(flags)},
+          {"header", files.header()},
+          {"files", paths},
           {"binary_hash", Sha256Hex(library.loadable)},
           {"functions", functions}};
 }
 
-absl::Status CompileLibraryTo(const Flags& flags) {
+absl::Status CompileLibraryTo(const Flags& flags, const CompileFiles& files) {
   LibraryRequest request;
-  ASSIGN_OR_RETURN(request.library, FunctionName(HeaderPath(flags)));
+  request.library = files.name();
+  request.launcher = files.is_launcher();
   ASSIGN_OR_RETURN(request.job, ReadJobsFile(flags.file, &request.symbols));
   request.file_name = flags.file;
   request.device_class = flags.device_class;
   if (!flags.target.empty()) {
     ASSIGN_OR_RETURN(request.target, CompleteTargetText(flags.target));
+    RETURN_IF_ERROR(TargetOf(request.target, files).status());
   }
   ASSIGN_OR_RETURN(const BestAsker ask, OpenSource(flags.source));
+  request.check_target = [&files](const Target& target) {
+    return files.CheckKind(target.kind);
+  };
   ASSIGN_OR_RETURN(const Library library,
                    BuildLibrary(request, ask, /*quiet=*/flags.json));
-  RETURN_IF_ERROR(WriteFiles(flags, library.loadable, library.header));
+  const std::vector<HeaderFunction> functions = HeaderFunctions(library);
+  ASSIGN_OR_RETURN(
+      const std::vector<std::string> paths,
+      files.is_launcher()
+          ? files.WriteLauncher(library.target.kind, functions,
+                                library.loadable)
+          : files.Write(library.loadable,
+                        CLibraryHeader(functions, request.library)));
   if (flags.json) {
-    PrintJson(LibraryDocument(flags, library));
+    PrintJson(LibraryDocument(flags, files, paths, library));
     return absl::OkStatus();
   }
-  std::cout << flags.output << ", " << HeaderPath(flags) << ": "
-            << library.functions.size() << " function(s)\n"
+  std::cout << absl::StrJoin(paths, ", ") << ": " << library.functions.size()
+            << " function(s)\n"
             << "  target    " << library.target.ToString() << "\n";
   for (const LibraryFunction& function : library.functions) {
     std::cout << "  " << function.module.name << "() computes "
@@ -226,21 +244,28 @@ absl::Status CompileLibraryTo(const Flags& flags) {
   return absl::OkStatus();
 }
 
+absl::Status Run(const Flags& flags) {
+  ASSIGN_OR_RETURN(const CompileFiles files, Check(flags));
+  return flags.file.empty() ? CompileTo(flags, files)
+                            : CompileLibraryTo(flags, files);
+}
+
 }  // namespace
 
 AddedCommand AddCompile(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand(
       "compile",
-      "The best-known schedule as a C library; the default when "
-      "none is known");
+      "The best-known schedule as a C library, or for devices with a C "
+      "launcher; the default when none is known");
   flags->command = command;
   AddWorkloadArgument(command, &flags->workload)->required(false);
   command->add_option("--file", flags->file,
                       "Compile every task of this job file into one library");
   command
       ->add_option("-o,--output", flags->output,
-                   "Shared library (.so) or object file (.o) to write")
+                   "Shared library (.so) or object file (.o) to write; for "
+                   "devices the name of a launcher's files, without extension")
       ->required();
   command->add_option("--header", flags->header,
                       "C header to write; its name names the function. "
@@ -252,17 +277,14 @@ AddedCommand AddCompile(CLI::App& app) {
   command
       ->add_option("--target", flags->target,
                    "Target text, for a target that no board has: "
-                   "'cpu,triple=aarch64-linux-gnu,mcpu=cortex-a72'")
+                   "'cpu,triple=aarch64-linux-gnu,mcpu=cortex-a72', "
+                   "'cuda,mcpu=sm_80'")
       ->check(Utf8Text());
   AddPolicyFlags(command, &flags->policy);
   AddSourceFlags(command, &flags->source);
   AddJsonFlag(command, &flags->json);
   return {command, [flags] {
-            absl::Status status = Check(*flags);
-            if (status.ok()) {
-              status = flags->file.empty() ? CompileTo(*flags)
-                                           : CompileLibraryTo(*flags);
-            }
+            const absl::Status status = Run(*flags);
             return status.ok() ? kExitDone : Fail(status);
           }};
 }

@@ -37,6 +37,7 @@ struct Flags {
   PolicyFlags policy;
   std::string workload;
   std::string schedule;
+  std::string device_class;
   bool json = false;
 };
 
@@ -184,9 +185,25 @@ Json ResultDocument(const v1::TrialResult& result, const Workload& workload) {
   };
 }
 
+// Whoever asks for another device hears how to get there.
+absl::Status CheckClass(const Flags& flags, const Host& host) {
+  if (flags.device_class.empty() || flags.device_class == host.device_class) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--device-class ", flags.device_class,
+      ": `run` times on this machine's processors (", host.device_class,
+      ") only. Let an agent serve the device (here: `regatta up --devices "
+      "cpu,KIND`), then `regatta tune '",
+      flags.workload, "' --device-class ", flags.device_class,
+      " --trials 1` builds, verifies and times the default schedule and "
+      "another one there"));
+}
+
 absl::StatusOr<v1::TrialResult> Try(const Flags& flags,
                                     const Workload& workload) {
   ASSIGN_OR_RETURN(Host host, DescribeHost());
+  RETURN_IF_ERROR(CheckClass(flags, host));
   if (flags.policy.threads > host.cores) {
     return absl::FailedPreconditionError(
         absl::StrCat("--threads ", flags.policy.threads, ": this machine has ",
@@ -230,6 +247,11 @@ AddedCommand AddRun(CLI::App& app) {
   command
       ->add_option("--schedule", flags->schedule,
                    "Schedule text. Default: the default schedule")
+      ->check(Utf8Text());
+  command
+      ->add_option("--device-class", flags->device_class,
+                   "This machine's class; other devices are timed through "
+                   "their agents, see `regatta tune`")
       ->check(Utf8Text());
   AddPolicyFlags(command, &flags->policy);
   AddJsonFlag(command, &flags->json);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
@@ -16,6 +17,7 @@
 #include "client/cli/format.h"
 #include "client/cli/rate_progress.h"
 #include "compiler/compile.h"
+#include "compiler/launcher/launcher.h"
 #include "compiler/module/c_interface.h"
 #include "compiler/ops/op.h"
 
@@ -148,7 +150,7 @@ absl::StatusOr<std::vector<LibraryFunction>> BuildAll(
 
 absl::StatusOr<std::vector<std::string>> FunctionNames(
     const v1::SubmitJobRequest& job, const std::vector<std::string>& symbols,
-    const std::string& file_name) {
+    const std::string& file_name, const std::string& launcher) {
   std::vector<std::string> names;
   std::map<std::string, size_t> exporters;  // symbol to task
   for (size_t i = 0; i < symbols.size(); ++i) {
@@ -166,7 +168,13 @@ absl::StatusOr<std::vector<std::string>> FunctionNames(
           "letters, digits and '_'; no word of C or function of the C library);"
           " give another `symbol`"));
     }
-    for (const std::string& symbol : ExportedNames(*name)) {
+    if (!launcher.empty() && absl::StartsWith(wanted, launcher + "_")) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          TaskName(file_name, i), ": names that begin with ", launcher,
+          "_ are the launcher's own, which -o names; give another `symbol`"));
+    }
+    for (const std::string& symbol :
+         launcher.empty() ? ExportedNames(*name) : LauncherExports(*name)) {
       const auto [place, fresh] = exporters.emplace(symbol, i);
       if (fresh) continue;
       return absl::InvalidArgumentError(
@@ -183,7 +191,8 @@ absl::StatusOr<Library> BuildLibrary(const LibraryRequest& request,
                                      const BestAsker& ask, bool quiet) {
   ASSIGN_OR_RETURN(
       const std::vector<std::string> names,
-      FunctionNames(request.job, request.symbols, request.file_name));
+      FunctionNames(request.job, request.symbols, request.file_name,
+                    request.launcher ? request.library : ""));
   ASSIGN_OR_RETURN(const std::vector<v1::BestRequest> questions,
                    Questions(request));
   std::vector<Planned> planned;
@@ -204,18 +213,24 @@ absl::StatusOr<Library> BuildLibrary(const LibraryRequest& request,
   Library library;
   ASSIGN_OR_RETURN(library.target, ParseTarget(planned[0].answer.target()));
   ASSIGN_OR_RETURN(library.target, CompleteTarget(library.target));
+  RETURN_IF_ERROR(request.check_target(library.target));
   ASSIGN_OR_RETURN(library.functions,
                    BuildAll(planned, library.target, request.file_name, quiet));
   std::vector<Module> parts;
-  std::vector<HeaderFunction> header;
   for (const LibraryFunction& function : library.functions) {
     parts.push_back(function.module);
-    header.push_back(
-        {&function.module, function.choice.grade, function.choice.reason});
   }
   ASSIGN_OR_RETURN(library.loadable, LinkParts(parts, library.target));
-  library.header = CLibraryHeader(header, request.library);
   return library;
+}
+
+std::vector<HeaderFunction> HeaderFunctions(const Library& library) {
+  std::vector<HeaderFunction> functions;
+  for (const LibraryFunction& function : library.functions) {
+    functions.push_back(
+        {&function.module, function.choice.grade, function.choice.reason});
+  }
+  return functions;
 }
 
 }  // namespace regatta::cli

@@ -12,14 +12,15 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::vector<std::string> NamesOf(const std::string& tasks) {
+std::vector<std::string> NamesOf(const std::string& tasks,
+                                 const std::string& launcher = "") {
   std::vector<std::string> symbols;
   const auto job =
       ParseJobsFile("jobs.json", R"({"tasks": [)" + tasks + "]}", &symbols);
   EXPECT_TRUE(job.ok()) << job.status();
   if (!job.ok()) return {""};
   EXPECT_EQ(symbols.size(), static_cast<size_t>(job->tasks_size()));
-  const auto names = FunctionNames(*job, symbols, "jobs.json");
+  const auto names = FunctionNames(*job, symbols, "jobs.json", launcher);
   if (names.ok()) return *names;
   EXPECT_TRUE(absl::IsInvalidArgument(names.status()));
   return {std::string(names.status().message())};
