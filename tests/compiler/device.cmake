@@ -41,4 +41,24 @@ regatta_test(compiler_cuda_test
   schedule_sweep.cc
   ../support/loop_interpreter.cc
   ../support/race_detector.cc
+  ../support/simulated_module.cc
   LIBS regatta_compiler regatta_codegen regatta_ptxsim TIMEOUT 300)
+# A target that is added here alone: its lists stand in for the compiler's.
+regatta_test(compiler_plain_c_test
+  codegen_support.cc
+  device_cases.cc
+  device_programs.cc
+  device_support.cc
+  module_support.cc
+  operator_shapes.cc
+  plain_c/plain_c_code_generator.cc
+  plain_c/plain_c_dialect.cc
+  plain_c/plain_c_lists.cc
+  plain_c/plain_c_test.cc
+  schedule_sweep.cc
+  ../support/loop_interpreter.cc
+  ../support/process.cc
+  ../support/race_detector.cc
+  LIBS regatta_compiler regatta_codegen)
+target_compile_definitions(compiler_plain_c_test PRIVATE
+  "REGATTA_C_COMPILER=\"${CMAKE_C_COMPILER}\"")
