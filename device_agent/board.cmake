@@ -29,10 +29,12 @@ target_link_libraries(regatta_verify PUBLIC
 # No LLVM and no expressions: it must start in milliseconds.
 add_library(regatta_run STATIC
   run/block_timer.cc run/cache_eviction.cc run/crash_report.cc
+  run/cuda_api.cc run/cuda_device.cc run/cuda_errors.cc run/cuda_memory.cc
+  run/cuda_module.cc run/cuda_probe.cc run/cuda_runtime.cc
   run/host_probe.cc run/host_runtime.cc run/instruction_clock.cc
   run/module_runtime.cc run/opencl_api.cc
   run/opencl_device.cc run/opencl_memory.cc run/opencl_probe.cc
-  run/opencl_runtime.cc
+  run/opencl_runtime.cc run/probe_kernel.cc
   run/run_session.cc run/runtime_list.cc)
 target_link_libraries(regatta_run PUBLIC
   regatta_proto regatta_verify regatta_sandbox regatta_noise_floor
@@ -68,6 +70,21 @@ if(NOT CMAKE_CROSSCOMPILING)
   target_link_options(regatta-instruction-count PRIVATE -fno-sanitize=all)
 endif()
 
+# CUDA's driver library over simulated GPUs; stands alone, as a driver does.
+if(REGATTA_COMPILER)
+  add_library(regatta_cuda_sim_parts STATIC
+    cuda_sim/code_module.cc cuda_sim/gpu_list.cc cuda_sim/launch_memo.cc
+    cuda_sim/simulated_context.cc)
+  target_link_libraries(regatta_cuda_sim_parts PUBLIC regatta_ptxsim absl::hash)
+  add_library(regatta-cuda-sim SHARED cuda_sim/driver.cc)
+  target_link_libraries(regatta-cuda-sim PRIVATE regatta_cuda_sim_parts)
+  target_link_options(regatta-cuda-sim PRIVATE
+    -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/cuda_sim/exports.map)
+  set_target_properties(regatta-cuda-sim PROPERTIES
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
+    LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cuda_sim/exports.map)
+endif()
+
 # The board's only user of the compiler.
 if(REGATTA_COMPILER)
   add_library(regatta_build STATIC
@@ -93,6 +110,7 @@ add_library(regatta_measure STATIC
   measure/driver_question.cc
   measure/duplicate_index.cc measure/reference_store.cc measure/run_client.cc
   measure/trial_runner.cc measure/trial_timer.cc measure/worker_ending.cc
+  measure/worker_pool.cc
   spawner/spawner_client.cc)
 target_compile_definitions(regatta_measure PRIVATE
   REGATTA_VERSION="${PROJECT_VERSION}")

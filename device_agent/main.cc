@@ -66,9 +66,15 @@ void AddFlags(CLI::App* app, AgentFlags* flags) {
       ->default_str("all that this process may use");
   app->add_option("--devices", flags->devices,
                   "Kinds of devices to serve, separated by commas: cpu (the "
-                  "processors of --cores, as one device), opencl")
+                  "processors of --cores, as one device), opencl, cuda")
       ->type_name("KINDS")
       ->capture_default_str();
+  app->add_option("--cuda-driver", flags->cuda_driver,
+                  "Library to use as CUDA's driver, such as "
+                  "libregatta-cuda-sim.so, which simulates GPUs")
+      ->check(CLI::ExistingFile)
+      ->type_name("FILE")
+      ->default_str("libcuda.so.1 of the system");
   app->add_option("--device-class", flags->device_class,
                   "Class of the processors: boards of one class share their "
                   "times")
@@ -116,6 +122,14 @@ absl::Status CompleteFlags(AgentFlags* flags) {
       return absl::InternalError(
           absl::StrCat("cannot find this program's folder: ", error.message(),
                        "; give --worker-dir"));
+    }
+  }
+  if (!flags->cuda_driver.empty()) {
+    std::error_code error;
+    flags->cuda_driver = std::filesystem::absolute(flags->cuda_driver, error);
+    if (error) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--cuda-driver: ", error.message()));
     }
   }
   return MakeStateDir(flags->state);
@@ -270,6 +284,7 @@ absl::Status Serve(AgentFlags flags) {
   board.cpus = cpus;
   board.device_class = flags.device_class;
   board.credit = flags.credit;
+  board.cuda_driver = flags.cuda_driver;
   board.build_worker = &build_worker;
   board.run_worker = &run_workers;
   ASSIGN_OR_RETURN(board.host,

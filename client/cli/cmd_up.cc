@@ -39,6 +39,7 @@ struct Flags {
   bool no_agent = false;
   bool no_rebuilds = false;
   std::string devices;  // the agent's default where empty
+  std::string cuda_driver;
 };
 
 absl::StatusOr<sockaddr_in> Resolve(const std::string& host, int port) {
@@ -166,6 +167,9 @@ class Fleet {
     if (!flags_.devices.empty()) {
       arguments.insert(arguments.end(), {"--devices", flags_.devices});
     }
+    if (!flags_.cuda_driver.empty()) {
+      arguments.insert(arguments.end(), {"--cuda-driver", flags_.cuda_driver});
+    }
     return supervisor_.Start(
         Daemon("regatta-agent", std::move(arguments),
                // It listens on nothing; one that is misconfigured ends at once.
@@ -275,8 +279,15 @@ AddedCommand AddUp(CLI::App& app) {
   command
       ->add_option("--devices", flags->devices,
                    "Kinds of devices that this machine's agent serves, "
-                   "separated by commas: cpu, opencl. Default: cpu")
+                   "separated by commas: cpu, opencl, cuda. Default: cpu")
       ->type_name("KINDS")
+      ->excludes(no_agent);
+  command
+      ->add_option("--cuda-driver", flags->cuda_driver,
+                   "Library that this machine's agent uses as CUDA's driver, "
+                   "such as libregatta-cuda-sim.so, which simulates GPUs")
+      ->check(CLI::ExistingFile)
+      ->type_name("FILE")
       ->excludes(no_agent);
   command->add_flag("--no-rebuilds", flags->no_rebuilds,
                     "The server runs no compiler: it does not find out whether "

@@ -2,7 +2,8 @@
 //
 // Buffers lie at least 4 GiB apart and addresses are never used twice, so an
 // address outside of a buffer, or of a freed one, is always noticed. The same
-// calls give the same addresses. Not thread-safe.
+// calls give the same addresses. Neither holds for shared buffers, which the
+// host sees too. Not thread-safe.
 #ifndef REGATTA_COMPILER_PTXSIM_DEVICE_MEMORY_H_
 #define REGATTA_COMPILER_PTXSIM_DEVICE_MEMORY_H_
 
@@ -27,6 +28,9 @@ class DeviceMemory {
   // 0xFF (a NaN in every float type), so that reading what nobody wrote shows.
   // InvalidArgument for 0 bytes, ResourceExhausted beyond the capacity.
   absl::StatusOr<uint64_t> Allocate(uint64_t bytes);
+  // The same at an address, a multiple of 4096, at which this process reads and
+  // writes it too, with 64 KiB that nobody may touch on both sides.
+  absl::StatusOr<uint64_t> AllocateShared(uint64_t bytes);
   // InvalidArgument unless `address` is what Allocate returned, and once only.
   absl::Status Free(uint64_t address);
 
@@ -57,17 +61,24 @@ class DeviceMemory {
   uint64_t capacity_bytes() const { return capacity_bytes_; }
 
   // For the simulator.
+  struct Release {
+    Release() : mapped(0) {}
+    explicit Release(uint64_t bytes) : mapped(bytes) {}
+    uint64_t mapped;  // bytes, guards included; 0: from the heap
+    void operator()(std::byte* data) const;
+  };
   struct Buffer {
     uint64_t address = 0;
     uint64_t bytes = 0;
-    std::unique_ptr<std::byte[]> data;  // null once freed
+    std::unique_ptr<std::byte[], Release> data;  // null once freed
+    bool shared = false;
   };
   // The buffer whose stretch of addresses `address` falls into, freed ones
   // included, or nullptr. The address need not lie within the buffer.
   const Buffer* Near(uint64_t address) const {
     const uint64_t stretch = (address >> 32) - (kFirstAddress >> 32);
     return stretch < stretches_.size() ? &buffers_[stretches_[stretch]]
-                                       : nullptr;
+                                       : NearShared(address);
   }
   const std::vector<Buffer>& buffers() const { return buffers_; }
   // "8 bytes at 0x... (4 bytes past the end of the buffer of 64 at 0x...)"
@@ -76,12 +87,16 @@ class DeviceMemory {
  private:
   static constexpr uint64_t kFirstAddress = uint64_t{0x10} << 32;
 
+  // The memory that is left suffices for `bytes`.
+  absl::Status CheckRoom(uint64_t bytes) const;
+  const Buffer* NearShared(uint64_t address) const;
   absl::StatusOr<std::byte*> Range(uint64_t address, uint64_t bytes) const;
 
   uint64_t capacity_bytes_;
   uint64_t used_bytes_ = 0;
   std::vector<Buffer> buffers_;
   std::vector<uint32_t> stretches_;  // of 4 GiB: index in buffers_
+  std::vector<uint32_t> shared_;     // the same, of shared buffers
 };
 
 }  // namespace regatta::ptxsim

@@ -20,6 +20,8 @@ class Footprint {
     bits[sector / 64] |= uint64_t{1} << sector % 64;
   }
 
+  bool Loaded(size_t buffer) const { return !loads_[buffer].empty(); }
+  bool Stored(size_t buffer) const { return !stores_[buffer].empty(); }
   uint64_t LoadSectors() const { return Count(loads_); }
   uint64_t StoreSectors() const { return Count(stores_); }
 

@@ -169,6 +169,13 @@ absl::StatusOr<LaunchReport> RunKernel(const PtxModule& module,
   runner.Count(report.counters);
   report.counters.footprint_load_sectors = footprint.LoadSectors();
   report.counters.footprint_store_sectors = footprint.StoreSectors();
+  for (size_t i = 0; i < buffers; ++i) {
+    const uint64_t address = memory.buffers()[i].address;
+    if (footprint.Stored(i)) report.written_buffers.push_back(address);
+    if (footprint.Stored(i) || footprint.Loaded(i)) {
+      report.touched_buffers.push_back(address);
+    }
+  }
   if (!report.fault.has_value() && to_run < report.blocks) {
     report.counters.Scale(report.blocks, to_run);
   }

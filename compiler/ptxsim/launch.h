@@ -77,6 +77,10 @@ struct LaunchReport {
   Counters counters;
   uint64_t blocks = 0;  // of the grid
   uint64_t blocks_run = 0;
+  // Addresses of the buffers that the blocks that ran touched and, among them,
+  // wrote. What a launch does depends on the bytes of the first alone.
+  std::vector<uint64_t> touched_buffers;
+  std::vector<uint64_t> written_buffers;
 };
 
 // Runs one launch to its end. Variables of the module begin anew with each

@@ -37,6 +37,7 @@ struct Board {
   v1::Description host;   // how its build worker builds for them
   std::string device_class;  // of them; "": as the build worker names it
   int credit = 1;            // of each device
+  std::string cuda_driver;   // file of the CUDA driver; "": the system's
   BuildWorkerInfo* build_worker = nullptr;  // they outlive the board
   RunWorkerInfo* run_worker = nullptr;
 };

@@ -1,16 +1,10 @@
 #include "device_agent/devices/opencl_provider.h"
 
-#include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
-#include "base/log.h"
 #include "base/status_macros.h"
-#include "device_agent/measure/trial_timer.h"
-#include "device_agent/spawner/cpu_list.h"
+#include "device_agent/devices/driver_devices.h"
 
 namespace regatta {
 namespace {
@@ -21,7 +15,6 @@ constexpr int64_t kScratchBytes = int64_t{256} << 20;
 // A driver's own threads and its compiler's processes.
 constexpr int kDriverTasks = 64;
 constexpr int64_t kStartMs = 30'000;
-constexpr size_t kMaxSlug = 60;
 
 // Through which drivers reach their hardware; those that are not there are
 // skipped.
@@ -32,19 +25,6 @@ const std::vector<std::string>& DeviceFiles() {
       "/dev/nvidia2",   "/dev/nvidia3",    "/dev/nvidia4", "/dev/nvidia5",
       "/dev/nvidia6",   "/dev/nvidia7"};
   return files;
-}
-
-// Lower case, with one '-' for whatever a class name cannot have.
-std::string Slug(const std::string& text) {
-  std::string slug;
-  for (const unsigned char c : text) {
-    if (std::isalnum(c)) {
-      slug.push_back(static_cast<char>(std::tolower(c)));
-    } else if (!slug.empty() && slug.back() != '-') {
-      slug.push_back('-');
-    }
-  }
-  return std::string(absl::StripSuffix(slug.substr(0, kMaxSlug), "-"));
 }
 
 // What run workers need before it is known which devices there are.
@@ -61,35 +41,25 @@ DriverNeeds NeedsOf(int cores) {
   return needs;
 }
 
-// The processors of a run: not more than can be locked for it.
-std::vector<int> RunCpus(const Board& board) {
-  const size_t most = static_cast<size_t>(TrialTimer::kMaxThreads);
-  const size_t count = std::min(board.cpus.size(), most);
-  return {board.cpus.end() - static_cast<std::ptrdiff_t>(count),
-          board.cpus.end()};
-}
-
 class OpenClDeviceProvider : public DeviceProvider {
  public:
   std::string_view kind() const override { return "opencl"; }
 
   absl::StatusOr<std::vector<ServedDevice>> Find(
       const Board& board) const override {
-    const std::vector<int> cpus = RunCpus(board);
-    v1::RunRequest request;
-    request.add_list_kinds("opencl");
-    ASSIGN_OR_RETURN(
-        const v1::RunResponse response,
-        board.run_worker->Ask(request, NeedsOf(static_cast<int>(cpus.size())),
-                              FormatCpuList(cpus)));
-    if (response.devices().errors_size() > 0) {
-      return absl::UnavailableError(
-          absl::StrJoin(response.devices().errors(), "; "));
-    }
+    const DriverNeeds needs =
+        NeedsOf(static_cast<int>(DriverCpus(board).size()));
+    ASSIGN_OR_RETURN(const std::vector<v1::BoardDevice> devices,
+                     ListDriverDevices("opencl", board, needs));
     std::vector<ServedDevice> served;
-    for (const v1::BoardDevice& device : response.devices().devices()) {
-      ASSIGN_OR_RETURN(ServedDevice one,
-                       Serve(board, device, cpus, served.size()));
+    for (const v1::BoardDevice& device : devices) {
+      ASSIGN_OR_RETURN(
+          ServedDevice one,
+          ServeDriverDevice(
+              board, device,
+              absl::StrCat(board.agent_id, "-opencl", served.size()),
+              OpenClDeviceClass(device, board.host.device_class()), needs));
+      one.needs.all_cores = device.on_host_cores();
       served.push_back(std::move(one));
     }
     return served;
@@ -99,38 +69,6 @@ class OpenClDeviceProvider : public DeviceProvider {
       const Board& board, const ServedDevice& device,
       const CpuProbeOptions& options) const override {
     return ProbeByRunWorker(kind(), board, device, options);
-  }
-
- private:
-  static absl::StatusOr<ServedDevice> Serve(const Board& board,
-                                            const v1::BoardDevice& device,
-                                            const std::vector<int>& cpus,
-                                            size_t ordinal) {
-    v1::DescribeRequest describe;
-    describe.set_cores(static_cast<int>(cpus.size()));
-    *describe.mutable_device() = device;
-    ASSIGN_OR_RETURN(const v1::Description description,
-                     board.build_worker->Describe(describe));
-    ServedDevice served;
-    served.board = device;
-    served.needs = NeedsOf(static_cast<int>(cpus.size()));
-    served.needs.all_cores = device.on_host_cores();
-    v1::DeviceInfo& info = served.info;
-    info.set_device_id(absl::StrCat(board.agent_id, "-opencl", ordinal));
-    info.set_device_class(OpenClDeviceClass(device, board.host.device_class()));
-    info.set_target(description.target());
-    info.set_cores(1);
-    info.set_cpu_list(FormatCpuList(cpus));
-    info.set_memory_bytes(device.memory_bytes());
-    info.set_marketing_name(device.name());
-    info.set_driver_version(
-        absl::StrCat(device.platform(), ", ", device.driver_version()));
-    info.set_health("probing");
-    info.set_credit(board.credit);
-    info.set_compiler_version(description.compiler_version());
-    info.set_space(description.space());
-    info.set_space_version(description.space_version());
-    return served;
   }
 };
 
@@ -146,10 +84,10 @@ std::string OpenClDeviceClass(const v1::BoardDevice& device,
   if (device.on_host_cores()) {
     return absl::StrCat(
         "opencl-",
-        device.platform() == kPocl ? "pocl" : Slug(device.platform()), "-",
+        device.platform() == kPocl ? "pocl" : ClassSlug(device.platform()), "-",
         host_class);
   }
-  return absl::StrCat("opencl-", Slug(device.name()), "-",
+  return absl::StrCat("opencl-", ClassSlug(device.name()), "-",
                       device.compute_units(), "cu");
 }
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "base/log.h"
 #include "device_agent/devices/cpu_provider.h"
+#include "device_agent/devices/cuda_provider.h"
 #include "device_agent/devices/opencl_provider.h"
 
 namespace regatta {
@@ -38,7 +39,7 @@ absl::Status Bad(const std::string& kind, const char* why) {
 const Providers& AllProviders() {
   // To add a kind of device, add its provider here.
   static const Providers& providers =
-      *new Providers{&CpuProvider(), &OpenClProvider()};
+      *new Providers{&CpuProvider(), &OpenClProvider(), &CudaProvider()};
   return providers;
 }
 

@@ -16,7 +16,7 @@
 
 namespace regatta {
 
-// Ids and classes of devices whose processor is emulated begin so.
+// Ids and classes of devices that are simulated or emulated begin so.
 inline constexpr char kSimulatedPrefix[] = "simulated-";
 
 struct AgentFlags {
@@ -25,6 +25,7 @@ struct AgentFlags {
   std::string id;               // "": StableDeviceId
   std::string cores;            // "": all that this process may use
   std::string devices = "cpu";  // kinds, separated by commas
+  std::string cuda_driver;      // file of the driver; "": the system's
   std::string device_class;  // of the processors; "": as the build worker names
                              // it
   std::string worker_dir;    // "": where this program is

@@ -26,6 +26,11 @@ struct DriverNeeds {
   int64_t scratch_bytes = 0;             // of a folder to write to; 0: none
   std::vector<std::string> writable;     // device files
   std::vector<std::string> environment;  // NAME=VALUE
+  std::vector<std::string> arguments;    // of the worker; files by whole path
+  bool reserves_addresses = false;       // see Spawn
+  // Starting takes long on such a device, and nothing of a trial that went well
+  // stays behind: workers are used again (worker_pool.h).
+  bool keep_worker = false;
   // Loading the driver and compiling for it, beside what a trial may take.
   int64_t start_ms = 0;
   // Every run has all of the device's processors, whatever the trial's threads.

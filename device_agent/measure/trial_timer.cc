@@ -73,6 +73,12 @@ TrialTimer::TrialTimer(TrialTimerOptions options, CorePlan plan,
       clock_(clock),
       sensors_(SensorContext{"", plan_.cpus}) {
   SetProbed(options_.device.info);
+  if (options_.device.needs.keep_worker) {
+    v1::RunRequest prepare;
+    prepare.set_prepare_kind(options_.device.board.kind());
+    prepare.set_device(options_.device.board.selector());
+    pool_ = std::make_unique<WorkerPool>(prepare, spawner_, clock_);
+  }
 }
 
 void TrialTimer::SetProbed(const v1::DeviceInfo& device) {
@@ -112,9 +118,12 @@ absl::StatusOr<std::unique_ptr<RunClient>> TrialTimer::StartWorker(
   options.wall_limit_ms = wall_limit_ms;
   options.held = cores.fds();
   options.needs = options_.device.needs;
-  return RunClient::Start(std::move(options), spawner_, request,
-                          trial.built->code->file.get(),
-                          trial.built->reference->get());
+  const int module = trial.built->code->file.get();
+  const int reference = trial.built->reference->get();
+  return pool_ != nullptr ? RunClient::StartKept(std::move(options), *pool_,
+                                                 request, module, reference)
+                          : RunClient::Start(std::move(options), spawner_,
+                                             request, module, reference);
 }
 
 int TrialTimer::Cores(const v1::TrialSpec& spec) const {
@@ -126,20 +135,23 @@ std::string TrialTimer::CpuList(const v1::TrialSpec& spec) const {
   return FormatCpuList(plan_.TimingCpus(Cores(spec)));
 }
 
+int64_t TrialTimer::StartMs() const {
+  return pool_ != nullptr ? 0 : options_.device.needs.start_ms;
+}
+
 int64_t TrialTimer::ScreeningLimitMs(const ReadyTrial& trial) const {
   const int64_t incumbent_ns = trial.spec->incumbent_ns();
   if (incumbent_ns > 0) {
-    return options_.device.needs.start_ms +
-           std::clamp(
-               kFixedMs + kSlack * kSingleCalls * incumbent_ns / 1'000'000,
-               kShortestLimitMs, kLongestLimitMs);
+    return StartMs() + std::clamp(kFixedMs + kSlack * kSingleCalls *
+                                                 incumbent_ns / 1'000'000,
+                                  kShortestLimitMs, kLongestLimitMs);
   }
   return LongestLimitMs(trial);
 }
 
 int64_t TrialTimer::LongestLimitMs(const ReadyTrial& trial) const {
   const double flops = trial.built->code->info.flops();
-  return options_.device.needs.start_ms +
+  return StartMs() +
          std::clamp(options_.run_limit_ms +
                         static_cast<int64_t>(1e3 * kSingleCalls * flops /
                                              kSlowestFlops),

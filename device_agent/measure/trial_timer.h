@@ -107,6 +107,8 @@ class TrialTimer {
   // How many processors a trial has to itself, and which.
   int Cores(const v1::TrialSpec& spec) const;
   std::string CpuList(const v1::TrialSpec& spec) const;
+  // What a trial's limit holds for starting: nothing where that is done before.
+  int64_t StartMs() const;
   int64_t ScreeningLimitMs(const ReadyTrial& trial) const;
   // Of one that may be far slower than the incumbent, as a default may.
   int64_t LongestLimitMs(const ReadyTrial& trial) const;
@@ -119,6 +121,7 @@ class TrialTimer {
   // 0 while unknown.
   std::atomic<int64_t> last_cache_bytes_ = 0;
   std::atomic<double> peak_flops_per_s_ = 0;
+  std::unique_ptr<WorkerPool> pool_;  // null where workers are not kept
   SensorSet sensors_;
   DuplicateIndex duplicates_;
 };

@@ -124,6 +124,8 @@ void DescribeCrashesNear(const GuardedMemory* memory) {
   g_buffer_count.store(count + 1);
 }
 
+void ForgetBuffers() { g_buffer_count.store(0); }
+
 void NoteCall(long number) { g_call.store(number, std::memory_order_relaxed); }
 
 }  // namespace regatta

@@ -18,6 +18,9 @@ void InstallCrashReports();
 // REQUIRES: `memory` stays where it is.
 void DescribeCrashesNear(const GuardedMemory* memory);
 
+// Forgets all buffers: their memory is about to go.
+void ForgetBuffers();
+
 // About to make call `number` (from 1).
 void NoteCall(long number);
 

@@ -25,10 +25,21 @@ int64_t Elements(const ModuleBuffer& buffer) {
 
 }  // namespace
 
+RunSession::~RunSession() { ForgetBuffers(); }
+
 absl::Status RunSession::Run() {
   std::vector<UniqueFd> descriptors;
-  ASSIGN_OR_RETURN(request_,
-                   agent_.ReceiveMessage<v1::RunRequest>(&descriptors));
+  absl::StatusOr<v1::RunRequest> request =
+      agent_.ReceiveMessage<v1::RunRequest>(&descriptors);
+  if (absl::IsOutOfRange(request.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(request.status());
+  request_ = *std::move(request);
+  RETURN_IF_ERROR(Carry(std::move(descriptors)));
+  reusable_ = request_.keep_worker() && !failure_.has_value();
+  return absl::OkStatus();
+}
+
+absl::Status RunSession::Carry(std::vector<UniqueFd> descriptors) {
   const int64_t started = clock_.Steady().ns;
   if (request_.list_kinds_size() > 0) {
     v1::RunResponse response;
@@ -42,11 +53,20 @@ absl::Status RunSession::Run() {
                      ProbeDevice(request_.probe_kind(), request_.device()));
     return Send(response);
   }
+  if (!request_.prepare_kind().empty()) {
+    RETURN_IF_ERROR(PrepareDevice(request_.prepare_kind(), request_.device()));
+    v1::RunResponse response;
+    response.mutable_prepared();
+    return Send(response);
+  }
+  while (request_.keep_worker() && descriptors.size() > 2) {
+    locks_.push_back(std::move(descriptors.back()));
+    descriptors.pop_back();
+  }
   if (descriptors.size() != 2) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a RunRequest with ", descriptors.size(), " descriptors beside it"));
   }
-  const int file = descriptors[1].get();
   InstallCrashReports();
   const absl::Status prepared = Prepare(std::move(descriptors));
   if (absl::IsResourceExhausted(prepared)) {
@@ -54,7 +74,7 @@ absl::Status RunSession::Run() {
     return AnswerFailure();
   }
   RETURN_IF_ERROR(prepared);
-  if (request_.make_reference()) return MakeReference(file);
+  if (request_.make_reference()) return MakeReference();
   ASSIGN_OR_RETURN(const bool ready, PrepareRuntime());
   if (!ready) return absl::OkStatus();
 
@@ -73,12 +93,13 @@ absl::Status RunSession::Prepare(std::vector<UniqueFd> descriptors) {
                      MappedFile::Map(descriptors[0].get()));
     ASSIGN_OR_RETURN(module_, DeserializeModule(bytes.bytes()));
   }
-  // Kept open by the mapping that MakeReference needs.
-  const int file = descriptors[1].Release();
+  reference_file_ = std::move(descriptors[1]);
   if (request_.make_reference()) {
-    ASSIGN_OR_RETURN(reference_, CreateReferenceFile(module_, file));
+    ASSIGN_OR_RETURN(reference_,
+                     CreateReferenceFile(module_, reference_file_.get()));
   } else {
-    ASSIGN_OR_RETURN(reference_, OpenReferenceFile(module_, file));
+    ASSIGN_OR_RETURN(reference_,
+                     OpenReferenceFile(module_, reference_file_.get()));
   }
   for (const GuardedMemory& memory : reference_.outputs) {
     DescribeCrashesNear(&memory);
@@ -204,7 +225,7 @@ absl::Status RunSession::TimeInterleaved() {
   return right ? Send(last) : absl::OkStatus();
 }
 
-absl::Status RunSession::MakeReference(int file) {
+absl::Status RunSession::MakeReference() {
   const int64_t started = clock_.Steady().ns;
   const std::vector<const ModuleBuffer*> inputs =
       module_.BuffersWithRole(BufferRole::kInput);
@@ -244,7 +265,7 @@ absl::Status RunSession::MakeReference(int file) {
     std::memcpy(reference_.outputs[i].data(), outputs[i],
                 static_cast<size_t>(buffers[i]->bytes));
   }
-  RETURN_IF_ERROR(FinishReferenceFile(module_, file));
+  RETURN_IF_ERROR(FinishReferenceFile(module_, reference_file_.get()));
   v1::RunResponse response;
   response.mutable_verified()->set_max_error(max_error_);
   response.mutable_verified()->set_verify_ns(clock_.Steady().ns - started);

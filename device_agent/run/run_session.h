@@ -1,7 +1,7 @@
 // What a run worker does with one request: load, verify, time, verify again;
 // the same for every kind of device. Or list the devices that there are.
 //
-// One session per process; it ends with the process.
+// One session per request, one after the other.
 #ifndef REGATTA_DEVICE_AGENT_RUN_RUN_SESSION_H_
 #define REGATTA_DEVICE_AGENT_RUN_RUN_SESSION_H_
 
@@ -27,17 +27,24 @@ class RunSession {
   // all outlive it.
   RunSession(FrameChannel& agent, const Clock& clock, const Clock& call_clock)
       : agent_(agent), clock_(clock), call_clock_(call_clock) {}
+  ~RunSession();
 
   // Receives the request and carries it out. What the candidate does wrong is
   // answered as a RunFailure and OK is returned; an error is this machine's or
   // the agent's (a torn frame, no memory, a sandbox that does not hold).
+  // Also OK when the agent wants nothing more.
   absl::Status Run();
+  // After Run: the process may take another request. Only when it was asked to
+  // and nothing went wrong: what failed may have left anything behind.
+  bool reusable() const { return reusable_; }
 
  private:
+  absl::Status Carry(std::vector<UniqueFd> descriptors);
+
   absl::Status Prepare(std::vector<UniqueFd> descriptors);
   // False when the device failed, which is answered then.
   absl::StatusOr<bool> PrepareRuntime();
-  absl::Status MakeReference(int file);
+  absl::Status MakeReference();
   absl::Status TimeAlone();
   absl::Status TimeInterleaved();
 
@@ -59,11 +66,14 @@ class RunSession {
   const Clock& call_clock_;
   v1::RunRequest request_;
   Module module_;
+  UniqueFd reference_file_;
   ReferenceTensors reference_;
   std::unique_ptr<ModuleRuntime> runtime_;
   std::unique_ptr<BlockTimer> timer_;
   MaybeFailure failure_;
+  std::vector<UniqueFd> locks_;  // of processors, until this ends
   bool tightened_ = false;
+  bool reusable_ = false;
   double max_error_ = 0;
 };
 

@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "device_agent/run/cuda_device.h"
+#include "device_agent/run/cuda_probe.h"
+#include "device_agent/run/cuda_runtime.h"
 #include "device_agent/run/host_probe.h"
 #include "device_agent/run/host_runtime.h"
 #include "device_agent/run/opencl_device.h"
@@ -13,8 +16,12 @@ namespace regatta {
 namespace {
 
 constexpr RuntimeKind kKinds[] = {
-    {"cpu", CreateHostRuntime, ListHostProcessors, ProbeHostProcessors},
-    {"opencl", CreateOpenClRuntime, ListOpenClDevices, ProbeOpenClDevice},
+    {"cpu", CreateHostRuntime, ListHostProcessors, ProbeHostProcessors,
+     nullptr},
+    {"opencl", CreateOpenClRuntime, ListOpenClDevices, ProbeOpenClDevice,
+     nullptr},
+    {"cuda", CreateCudaRuntime, ListCudaDevices, ProbeCudaDevice,
+     PrepareCudaDevice},
 };
 
 const RuntimeKind* FindKind(std::string_view kind) {
@@ -48,6 +55,15 @@ absl::StatusOr<v1::ProbeReport> ProbeDevice(std::string_view kind,
         "run workers probe no devices of kind ", std::string(kind)));
   }
   return known->probe(device);
+}
+
+absl::Status PrepareDevice(std::string_view kind, const std::string& device) {
+  const RuntimeKind* known = FindKind(kind);
+  if (known == nullptr || known->prepare == nullptr) {
+    return absl::NotFoundError(absl::StrCat(
+        "run workers prepare no devices of kind ", std::string(kind)));
+  }
+  return known->prepare(device);
 }
 
 v1::DeviceList ListDevices(const std::vector<std::string>& kinds) {

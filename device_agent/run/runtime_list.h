@@ -19,6 +19,9 @@ struct RuntimeKind {
   // The board's devices of this kind, and what one of them can do.
   absl::StatusOr<std::vector<v1::BoardDevice>> (*list)();
   absl::StatusOr<v1::ProbeReport> (*probe)(const std::string& device);
+  // Makes what all modules on a device share, or sees whether it still works;
+  // null where nothing is shared: such workers are not used again.
+  absl::Status (*prepare)(const std::string& device);
 };
 
 absl::Span<const RuntimeKind> RuntimeKinds();
@@ -32,6 +35,9 @@ RuntimeOrFailure CreateRuntime(const Module& module,
 // NotFound for a kind that run workers do not probe.
 absl::StatusOr<v1::ProbeReport> ProbeDevice(std::string_view kind,
                                             const std::string& device);
+
+// NotFound for a kind with nothing to prepare.
+absl::Status PrepareDevice(std::string_view kind, const std::string& device);
 
 // The devices of `kinds`; a kind whose driver fails is an error in the list.
 v1::DeviceList ListDevices(const std::vector<std::string>& kinds);

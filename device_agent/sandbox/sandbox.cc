@@ -177,7 +177,7 @@ absl::Status Sandbox::LimitResources(const WorkerLimits& limits) const {
 #if !__has_feature(address_sanitizer)
     // Address space is no memory: guards and stacks are reserved and never
     // touched. Only what outruns the watch is stopped here.
-    if (!Has("cgroup_memory")) {
+    if (!Has("cgroup_memory") && !limits.reserves_addresses) {
       RETURN_IF_ERROR(SetLimit(
           RLIMIT_AS, std::max(2 * limits.memory_bytes, kMinAddressSpace),
           "address space"));
@@ -270,9 +270,9 @@ std::vector<std::string> Sandbox::Environment() const {
   std::vector<std::string> environment = {
       "PATH=/usr/bin:/bin", "LANG=C", "HOME=/",
       absl::StrCat(kFeaturesVariable, "=", absl::StrJoin(features_, ","))};
-  // What an execution prefix or a sanitizer needs.
-  for (const char* name :
-       {"QEMU_LD_PREFIX", "QEMU_CPU", "ASAN_OPTIONS", "UBSAN_OPTIONS"}) {
+  // What an execution prefix, a sanitizer or a simulated driver needs.
+  for (const char* name : {"QEMU_LD_PREFIX", "QEMU_CPU", "ASAN_OPTIONS",
+                           "UBSAN_OPTIONS", "REGATTA_CUDA_SIM"}) {
     if (const char* value = getenv(name)) {
       environment.push_back(absl::StrCat(name, "=", value));
     }

@@ -44,6 +44,9 @@ namespace regatta {
 struct WorkerLimits {
   int64_t memory_bytes = 0;  // 0: none
   int max_tasks = 0;         // 0: none
+  // Its address space says nothing of its memory: a driver reserves far more
+  // than the machine has.
+  bool reserves_addresses = false;
 };
 
 // One worker about to be executed.

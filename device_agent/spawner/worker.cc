@@ -205,7 +205,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(
   launch.setup.role = spawn.role();
   launch.setup.scratch = worker->scratch_.get();
   launch.setup.writable = {spawn.writable().begin(), spawn.writable().end()};
-  launch.setup.limits = {spawn.memory_limit_bytes(), spawn.max_tasks()};
+  launch.setup.limits = {spawn.memory_limit_bytes(), spawn.max_tasks(),
+                         spawn.reserves_addresses()};
   launch.setup.cgroup = worker->cgroup_.get();
   launch.setup.program = program.get();
   launch.setup.parent = getpid();

@@ -49,7 +49,8 @@ ${planted_table}  };
 set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/planted_code.cc
   PROPERTIES OBJECT_DEPENDS "${planted_objects}")
 add_executable(regatta-build-worker-planted
-  planted_build_worker.cc planted_opencl.cc ${CMAKE_CURRENT_BINARY_DIR}/planted_code.cc)
+  cuda_ptx.cc planted_build_worker.cc planted_cuda.cc planted_opencl.cc
+  ${CMAKE_CURRENT_BINARY_DIR}/planted_code.cc)
 target_link_libraries(regatta-build-worker-planted PRIVATE regatta_build)
 add_dependencies(regatta-build-worker-planted ${planted_objects})
 
@@ -71,3 +72,14 @@ target_compile_definitions(opencl_test PRIVATE
   REGATTA_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
 add_dependencies(opencl_test regatta-spawner regatta-build-worker-planted
   regatta-run-worker)
+
+# Over the simulated driver: no GPU and nothing of CUDA is needed.
+regatta_test(cuda_test cuda_ptx.cc cuda_runtime_test.cc cuda_sim_test.cc
+  cuda_trials_test.cc worker_pool_test.cc
+  LIBS regatta_agent_devices regatta_build regatta_measure regatta_run
+       regatta_cuda_sim_parts regatta_base)
+target_compile_definitions(cuda_test PRIVATE
+  REGATTA_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}"
+  REGATTA_LIB_DIR="${CMAKE_BINARY_DIR}/lib")
+add_dependencies(cuda_test regatta-cuda-sim regatta-spawner
+  regatta-build-worker-planted regatta-run-worker)

@@ -14,6 +14,9 @@ class FakeBuildWorker : public BuildWorkerInfo {
   absl::StatusOr<v1::Description> Describe(
       const v1::DescribeRequest& request) override {
     if (!status_.ok()) return status_;
+    if (request.device().architecture() == unknown_architecture_) {
+      return absl::InvalidArgumentError("unknown architecture");
+    }
     v1::Description description;
     description.set_target(request.device().kind() + ",max_group=" +
                            std::to_string(request.device().max_group()));
@@ -23,6 +26,7 @@ class FakeBuildWorker : public BuildWorkerInfo {
     return description;
   }
   absl::Status status_;
+  std::string unknown_architecture_ = "none";
 };
 
 class FakeRunWorker : public RunWorkerInfo {
@@ -35,12 +39,14 @@ class FakeRunWorker : public RunWorkerInfo {
         (request.list_kinds_size() > 0 && request.list_kinds(0) == "cpu");
     EXPECT_NE(needs.driver, host);
     EXPECT_NE(needs.scratch_bytes > 0, host);
+    needs_ = needs;
     cpu_list_ = cpu_list;
     request_ = request;
     if (!status_.ok()) return status_;
     return response_;
   }
   v1::RunRequest request_;
+  DriverNeeds needs_;
   std::string cpu_list_;
   absl::Status status_;
   v1::RunResponse response_;
@@ -71,6 +77,20 @@ class DevicesTest : public ::testing::Test {
     device.set_on_host_cores(on_host);
     device.set_max_group(256);
     device.set_memory_bytes(1 << 20);
+  }
+  void AddCudaDevice(const std::string& name, const std::string& architecture,
+                     bool simulated = false) {
+    v1::DeviceList& list = *run_.response_.mutable_devices();
+    v1::BoardDevice& device = *list.add_devices();
+    device.set_kind("cuda");
+    device.set_selector(std::to_string(list.devices_size() - 1));
+    device.set_platform("CUDA");
+    device.set_name(name);
+    device.set_architecture(architecture);
+    device.set_driver_version("driver of CUDA 13.0");
+    device.set_compute_units(132);
+    device.set_max_group(1024);
+    device.set_simulated(simulated);
   }
   absl::StatusOr<std::vector<FoundDevice>> Find(std::string_view kinds) {
     const auto providers = ChooseProviders(kinds);
@@ -144,6 +164,47 @@ TEST_F(DevicesTest, EveryDeviceOfEveryKindIsServedInOrder) {
     EXPECT_EQ(device->info.credit(), 3);
     EXPECT_THAT(device->info.driver_version(), HasSubstr("OpenCL 3.0"));
   }
+}
+
+TEST_F(DevicesTest, CudaDevicesKeepTheirWorkersAndSimulatedOnesSayTheyAreSo) {
+  board_.cuda_driver = "/opt/libcuda.so.1";
+  AddCudaDevice("NVIDIA H200", "sm_90");
+  AddCudaDevice("Simulated sm_80", "sm_80", /*simulated=*/true);
+  const auto found = Find("cuda");
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_EQ(found->size(), 2u);
+  EXPECT_THAT(run_.request_.list_kinds(), ElementsAre("cuda"));
+  EXPECT_THAT(run_.needs_.arguments,
+              ElementsAre("--cuda-driver", "/opt/libcuda.so.1"));
+  EXPECT_TRUE(run_.needs_.keep_worker);
+  EXPECT_TRUE(run_.needs_.reserves_addresses);
+  const v1::DeviceInfo& real = (*found)[0].served.info;
+  EXPECT_EQ(real.device_id(), "lab-1-cuda0");
+  EXPECT_EQ(real.device_class(), "cuda-nvidia-h200-132sm");
+  EXPECT_FALSE(real.simulated());
+  EXPECT_EQ(real.driver_version(), "CUDA, driver of CUDA 13.0");
+  const v1::DeviceInfo& simulated = (*found)[1].served.info;
+  EXPECT_EQ(simulated.device_id(), "simulated-lab-1-cuda1");
+  EXPECT_EQ(simulated.device_class(), "simulated-cuda-sm_80");
+  EXPECT_TRUE(simulated.simulated());
+  // Every run of other kinds is a worker of its own.
+  run_ = FakeRunWorker();
+  AddBoardDevice("Big GPU", /*on_host=*/false);
+  EXPECT_FALSE(Find("opencl")->front().served.needs.keep_worker);
+  EXPECT_FALSE(Find("cpu")->front().served.needs.keep_worker);
+}
+
+TEST_F(DevicesTest, ACudaDeviceThatNobodyBuildsForLeavesTheOthers) {
+  AddCudaDevice("NVIDIA Titan V", "sm_70");
+  AddCudaDevice("NVIDIA H200", "sm_90");
+  build_.unknown_architecture_ = "sm_70";
+  const auto found = Find("cuda");
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_EQ(found->size(), 1u);
+  EXPECT_EQ(found->front().served.info.device_id(), "lab-1-cuda1");
+  build_.status_ = absl::UnavailableError("no NVRTC: install one");
+  EXPECT_THAT(std::string(Find("cuda").status().message()),
+              HasSubstr("no NVRTC: install one"));
 }
 
 TEST_F(DevicesTest, AKindThatIsAbsentOrBrokenLeavesTheOthers) {
@@ -265,7 +326,7 @@ TEST(ChooseProvidersTest, UnknownRepeatedAndEmptyKindsAreRefused) {
     EXPECT_EQ(chosen.status().code(), absl::StatusCode::kInvalidArgument)
         << bad;
     EXPECT_THAT(std::string(chosen.status().message()),
-                HasSubstr("kinds are cpu, opencl"))
+                HasSubstr("kinds are cpu, opencl, cuda"))
         << bad;
   }
 }

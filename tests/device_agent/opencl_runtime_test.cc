@@ -291,9 +291,12 @@ TEST(RuntimeListTest, AKindThatNobodyServesIsTheBoardsFault) {
   options.clock = &RealClock();
   EXPECT_EQ(TextOf(CreateRuntime(module, options).failure),
             "OUTCOME_DEVICE_FAULT: run workers serve no target of kind abacus");
-  const v1::DeviceList list = ListDevices({"abacus", "cpu"});
+  const v1::DeviceList list = ListDevices({"abacus"});
   EXPECT_EQ(list.devices_size(), 0);
-  EXPECT_EQ(list.errors_size(), 2);
+  EXPECT_EQ(list.errors_size(), 1);
+  EXPECT_EQ(PrepareDevice("abacus", "").code(), absl::StatusCode::kNotFound);
+  // Nothing is shared between modules on the host.
+  EXPECT_EQ(PrepareDevice("cpu", "").code(), absl::StatusCode::kNotFound);
 }
 
 }  // namespace

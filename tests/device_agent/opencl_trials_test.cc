@@ -1,11 +1,9 @@
 // Trials on an OpenCL device the whole way: found by a run worker, built (by
 // hand), verified against the host's reference and timed in the sandbox.
-#include "base/status_macros.h"
-#include "device_agent/build/device_target.h"
 #include "device_agent/devices/opencl_provider.h"
-#include "device_agent/measure/driver_question.h"
 #include "device_agent/measure/trial_timer.h"
 #include "gmock/gmock.h"
+#include "tests/device_agent/driver_workers.h"
 #include "tests/device_agent/runner_fixture.h"
 
 namespace regatta {
@@ -14,41 +12,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr char kWorkload[] = "B[i] = A[i] * 2 where i=1000";
-
-// Says of a device what the compiler would.
-class PlantedBuildInfo : public BuildWorkerInfo {
- public:
-  absl::StatusOr<v1::Description> Describe(
-      const v1::DescribeRequest& request) override {
-    ASSIGN_OR_RETURN(const Target target, TargetOfDevice(request.device()));
-    v1::Description description;
-    description.set_target(target.ToString());
-    description.set_compiler_version("planted");
-    description.set_space("opencl");
-    description.set_space_version(1);
-    return description;
-  }
-};
-
-class SpawnedRunWorker : public RunWorkerInfo {
- public:
-  explicit SpawnedRunWorker(std::shared_ptr<SpawnerClient> spawner)
-      : spawner_(std::move(spawner)) {}
-  absl::StatusOr<v1::RunResponse> Ask(const v1::RunRequest& request,
-                                      const DriverNeeds& needs,
-                                      const std::string& cpu_list) override {
-    RunWorkerOptions options;
-    options.program = REGATTA_BIN_DIR "/regatta-run-worker";
-    options.cpu_list = cpu_list;
-    options.wall_limit_ms = 60'000;
-    options.memory_bytes = int64_t{2} << 30;
-    options.needs = needs;
-    return AskRunWorker(options, spawner_, request);
-  }
-
- private:
-  const std::shared_ptr<SpawnerClient> spawner_;
-};
 
 class OpenClTrialsTest : public RunnerTest {
  protected:

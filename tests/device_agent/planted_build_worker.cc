@@ -1,5 +1,6 @@
 // regatta-build-worker-planted: the build worker, whose spaces also hold the
-// schedules "planted{fault=NAME}" (planted/NAME.c; planted_opencl.cc).
+// schedules "planted{fault=NAME}" (planted/NAME.c; planted_opencl.cc,
+// planted_cuda.cc).
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -9,6 +10,7 @@
 #include "device_agent/build/build_server.h"
 #include "device_agent/build/compiler_module_source.h"
 #include "tests/device_agent/planted_code.h"
+#include "tests/device_agent/planted_cuda.h"
 #include "tests/device_agent/planted_opencl.h"
 
 namespace regatta {
@@ -21,7 +23,7 @@ class PlantingModuleSource : public ModuleSource {
 
   absl::StatusOr<v1::Description> Describe(
       const v1::DescribeRequest& request) override {
-    if (request.device().kind() == "opencl") {
+    if (request.has_device()) {
       v1::Description planted;
       planted.set_compiler_version("planted");
       return planted;
@@ -41,8 +43,8 @@ class PlantingModuleSource : public ModuleSource {
         !absl::ConsumeSuffix(&fault, "}")) {
       return compiler_->Build(request);
     }
-    if (absl::StartsWith(request.target(), "opencl")) {
-      return PlantOpenCl(request, {fault.data(), fault.size()});
+    if (!absl::StartsWith(request.target(), "cpu")) {
+      return PlantForDevice(request, {fault.data(), fault.size()});
     }
     if (fault == "crash_compiler") std::abort();
     if (fault == "crash_used_compiler") {
@@ -69,10 +71,12 @@ class PlantingModuleSource : public ModuleSource {
   }
 
  private:
-  static absl::StatusOr<SourcedModule> PlantOpenCl(
+  static absl::StatusOr<SourcedModule> PlantForDevice(
       const v1::ModuleRequest& request, std::string_view name) {
     SourcedModule sourced;
-    auto module = PlantedOpenClModule(name, request.target());
+    auto module = absl::StartsWith(request.target(), "opencl")
+                      ? PlantedOpenClModule(name, request.target())
+                      : PlantedCudaModule(name, request.target());
     if (!module.has_value()) {
       return absl::InvalidArgumentError(
           absl::StrCat("nothing planted: ", std::string(name)));

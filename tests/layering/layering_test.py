@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     "device_agent": ["proto"],
     "device_agent/build": ["proto", "compiler"],
     "device_agent/run": ["proto", "compiler/module"],
+    "device_agent/cuda_sim": ["compiler/ptxsim"],
     "device_agent/verify": ["proto", "compiler/module"],
     "server": ["compiler", "storage", "proto"],
     "client/query": ["proto", "compiler", "storage", "server/query"],
