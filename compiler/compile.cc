@@ -60,12 +60,17 @@ absl::StatusOr<Module> CompileAs(const Space& space, std::string_view schedule,
 std::string CompilerVersion(const Target& target) {
   const CodeGenerator* generator = FindCodeGenerator(target.kind);
   CHECK(generator != nullptr) << "no code generator for " << target.kind;
-  return CompilerVersionOf(generator->tool_version());
+  return CompilerVersionOf(generator->tool_version(target));
 }
 
 absl::StatusOr<Target> CompleteTarget(const Target& target) {
   ASSIGN_OR_RETURN(const CodeGenerator* generator, GeneratorFor(target));
   return generator->Complete(target);
+}
+
+absl::Status CheckTool(const Target& target) {
+  ASSIGN_OR_RETURN(const CodeGenerator* generator, GeneratorFor(target));
+  return generator->CheckTool(target);
 }
 
 absl::StatusOr<Target> HostTarget() { return CodeGenerators()[0]->Host(); }

@@ -23,6 +23,9 @@ std::string CompilerVersion(const Target& target);
 
 // `target` completed by its code generator.
 absl::StatusOr<Target> CompleteTarget(const Target& target);
+// OK when this machine can make code for `target` (complete); Unavailable with
+// what to install.
+absl::Status CheckTool(const Target& target);
 // This machine's own target, that of its processor; the targets of all code
 // generators that this machine is one of, its own first.
 absl::StatusOr<Target> HostTarget();

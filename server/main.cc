@@ -69,7 +69,7 @@ void AddFlags(CLI::App* app, Flags* flags) {
 }
 
 absl::StatusOr<std::string> VersionFor(const Target& target) {
-  std::string version = CompilerVersionOfKind(target.kind);
+  std::string version = CompilerVersionOfKind(target.kind, target.driver);
   if (version.empty()) {
     return absl::InvalidArgumentError("target: no code generator for kind '" +
                                       target.kind + "'");

@@ -114,7 +114,7 @@ absl::StatusOr<Target> AcceptComplete(const Target& target) {
 }
 
 absl::StatusOr<std::string> VersionFor(const Target& target) {
-  std::string version = CompilerVersionOfKind(target.kind);
+  std::string version = CompilerVersionOfKind(target.kind, target.driver);
   if (version.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("no code generator for kind '", target.kind, "'"));

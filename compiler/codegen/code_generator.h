@@ -21,8 +21,13 @@ class CodeGenerator {
  public:
   virtual ~CodeGenerator() = default;
   virtual std::string_view target_kind() const = 0;  // "cpu"
-  // The version of the tool below: "LLVM 19.1.7".
-  virtual std::string tool_version() const = 0;
+  // The version of the tool that makes code for `target`: "LLVM 19.1.7".
+  virtual std::string tool_version(const Target& target) const = 0;
+  // OK when that tool is here and knows the (complete) target; Unavailable with
+  // what to install.
+  virtual absl::Status CheckTool(const Target& target) const {
+    return absl::OkStatus();
+  }
   // `target` with every field that can be derived filled in (vector width and
   // registers from the processor; limits of groups). InvalidArgument when the
   // tool does not know the triple or processor (the message lists near names),

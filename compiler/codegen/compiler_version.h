@@ -13,8 +13,10 @@ namespace regatta {
 std::string CompilerVersionOf(std::string_view tool);
 
 // The same by kind of target, for programs that link no code generator; "" for
-// a kind that none is for. Equal to CompilerVersion(target) of compile.h.
-std::string CompilerVersionOfKind(std::string_view target_kind);
+// a kind that none is for. Equal to CompilerVersion(target) of compile.h;
+// `driver` is the target's.
+std::string CompilerVersionOfKind(std::string_view target_kind,
+                                  int driver = 0);
 
 }  // namespace regatta
 

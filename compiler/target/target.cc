@@ -20,6 +20,7 @@ constexpr int kMaxGroup = 1 << 16;
 constexpr int64_t kMaxLocalBytes = int64_t{1} << 32;
 constexpr int kMaxSubgroup = 1024;
 constexpr int kMaxRegisters = 1 << 16;
+constexpr int kMaxDriver = 1000;
 
 // The fields that are whole numbers, in the order of the struct and the text.
 struct CountField {
@@ -36,6 +37,7 @@ constexpr CountField kCountFields[] = {
     {"local_bytes", kMaxLocalBytes, nullptr, &Target::local_bytes},
     {"subgroup", kMaxSubgroup, &Target::subgroup, nullptr},
     {"max_registers", kMaxRegisters, &Target::max_registers, nullptr},
+    {"driver", kMaxDriver, &Target::driver, nullptr},
 };
 
 bool IsWord(std::string_view text, std::string_view extra) {

@@ -38,6 +38,9 @@ struct Target {
   int64_t local_bytes = 0;  // memory that a group shares
   int subgroup = 0;         // work-items that run in lock-step
   int max_registers = 0;    // 32-bit registers of one work-item
+  // The interface of the driver that loads the code, where it is not the
+  // newest known: 12 of CUDA 12.
+  int driver = 0;
   // Blocks of sums of products that one instruction adds to accumulators, as
   // ParseProductForm reads them, sorted: {"i8x2x2x8", "i8x4"}.
   std::vector<std::string> products;

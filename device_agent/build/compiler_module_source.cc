@@ -52,6 +52,7 @@ absl::StatusOr<v1::Description> CompilerModuleSource::Describe(
   if (request.has_device()) {
     ASSIGN_OR_RETURN(target, TargetOfDevice(request.device()));
     ASSIGN_OR_RETURN(target, CompleteTarget(target));
+    RETURN_IF_ERROR(CheckTool(target));
   } else {
     ASSIGN_OR_RETURN(target, HostTarget());
   }

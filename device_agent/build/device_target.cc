@@ -24,6 +24,7 @@ absl::StatusOr<Target> TargetOfDevice(const v1::BoardDevice& device) {
   add("local_bytes", device.local_bytes());
   add("subgroup", device.subgroup());
   add("max_registers", device.max_registers());
+  add("driver", device.driver_major());
   return ParseTarget(text);
 }
 

@@ -19,6 +19,7 @@ regatta_test(compiler_codegen_test
   device_support.cc
   loop_ir_test.cc
   module_support.cc
+  nvrtc_choice_test.cc
   opencl_source_test.cc
   operator_shapes.cc
   schedule_sweep.cc
@@ -28,3 +29,13 @@ regatta_test(compiler_codegen_test
 set_source_files_properties(codegen_c_program_test.cc codegen_module_test.cc
   PROPERTIES
   COMPILE_DEFINITIONS "REGATTA_C_COMPILER=\"${CMAKE_C_COMPILER}\"")
+
+# Stands where a toolkit of CUDA 12 would have its compiler.
+add_library(fake_nvrtc MODULE fake_nvrtc.c)
+set_target_properties(fake_nvrtc PROPERTIES PREFIX "" OUTPUT_NAME libnvrtc
+  SUFFIX .so.12 LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/cuda/lib64)
+target_compile_options(fake_nvrtc PRIVATE -fno-sanitize=all)
+target_link_options(fake_nvrtc PRIVATE -fno-sanitize=all)
+target_compile_definitions(compiler_codegen_test PRIVATE
+  REGATTA_FAKE_CUDA="${CMAKE_CURRENT_BINARY_DIR}/cuda")
+add_dependencies(compiler_codegen_test fake_nvrtc)

@@ -46,9 +46,9 @@ absl::Status CheckUsage(const std::string& cubin, const Target& target) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> CompileSource(const std::string& source,
-                                          const Target& target) {
-  ASSIGN_OR_RETURN(const cuda::Nvrtc* nvrtc, cuda::Nvrtc::Load());
+// The compiler for `target`. Unavailable with what to install.
+absl::StatusOr<const cuda::Nvrtc*> CompilerFor(const Target& target) {
+  ASSIGN_OR_RETURN(const cuda::Nvrtc* nvrtc, cuda::Nvrtc::Load(target.driver));
   const std::vector<int>& known = nvrtc->architectures();
   if (std::find(known.begin(), known.end(), ArchitectureNumber(target.mcpu)) ==
       known.end()) {
@@ -57,6 +57,12 @@ absl::StatusOr<std::string> CompileSource(const std::string& source,
                      "; it does for ", absl::StrJoin(known, ", "),
                      ". Install another version"));
   }
+  return nvrtc;
+}
+
+absl::StatusOr<std::string> CompileSource(const std::string& source,
+                                          const Target& target) {
+  ASSIGN_OR_RETURN(const cuda::Nvrtc* nvrtc, CompilerFor(target));
   absl::StatusOr<cuda::Nvrtc::Compiled> compiled =
       nvrtc->Compile(source, target.mcpu, kCompileLimit, RealClock());
   if (compiled.status().code() == absl::StatusCode::kInvalidArgument) {
@@ -72,8 +78,12 @@ absl::StatusOr<std::string> CompileSource(const std::string& source,
 
 }  // namespace
 
-std::string CudaCodeGenerator::tool_version() const {
-  return cuda::NvrtcVersion();
+std::string CudaCodeGenerator::tool_version(const Target& target) const {
+  return cuda::NvrtcVersion(target.driver);
+}
+
+absl::Status CudaCodeGenerator::CheckTool(const Target& target) const {
+  return CompilerFor(target).status();
 }
 
 absl::StatusOr<Target> CudaCodeGenerator::Complete(Target target) const {
@@ -105,7 +115,7 @@ absl::StatusOr<Module> CudaCodeGenerator::GeneratePart(
                        program, workload, target, name,
                        cuda::CudaDialect(ArchitectureNumber(target.mcpu)),
                        /*f64_feature=*/""));
-  source.module.compiler_version = CompilerVersionOf(tool_version());
+  source.module.compiler_version = CompilerVersionOf(tool_version(target));
   source.module.relocatable = absl::StrCat(source.pragmas, source.text);
   return std::move(source.module);
 }

@@ -22,6 +22,8 @@ constexpr Architecture kArchitectures[] = {
     {"sm_100", 227}, {"sm_103", 227}, {"sm_110", 227}, {"sm_120", 99},
     {"sm_121", 99},
 };
+// Versions of CUDA whose NVRTC is known.
+constexpr int kOldestDriver = 12, kNewestDriver = 13;
 constexpr int kVectorBits = 128;
 constexpr int kMaxGroup = 1024;
 constexpr int kSubgroup = 32;
@@ -37,8 +39,15 @@ absl::StatusOr<Target> CompleteCudaTarget(Target target) {
       target.vector_registers != 0 || !target.products.empty()) {
     return bad(
         "a CUDA device is described by mcpu (its architecture, such as sm_80), "
-        "max_group, local_bytes and max_registers");
+        "max_group, local_bytes, max_registers and driver");
   }
+  if (target.driver != 0 && target.driver < kOldestDriver) {
+    return bad(absl::StrCat("driver=", target.driver,
+                            ": code is made for drivers of CUDA ",
+                            kOldestDriver, " and later; install a newer one"));
+  }
+  // The newest and all later ones take everything.
+  if (target.driver >= kNewestDriver) target.driver = 0;
   if (target.mcpu.empty()) target.mcpu = "sm_80";
   const auto found = std::find_if(
       std::begin(kArchitectures), std::end(kArchitectures),

@@ -8,6 +8,7 @@
 namespace regatta::cuda {
 
 // `target` with the limits of its architecture (mcpu, "sm_80" by default).
+// `driver` is left out where it limits nothing.
 // InvalidArgument: an architecture that is not in the table, with those that
 // are; a field that means nothing here; a limit above the architecture's.
 absl::StatusOr<Target> CompleteCudaTarget(Target target);

@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 #include <iterator>
+#include <map>
+#include <mutex>
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
@@ -14,27 +16,23 @@ namespace {
 
 constexpr int kSuccess = 0;
 constexpr int kErrorCompilation = 6;
-constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12",
-                                  "libnvrtc.so.11.2", "libnvrtc.so"};
+struct LibraryName {
+  const char* name;
+  int major;  // 0: whichever it is
+};
+constexpr LibraryName kNames[] = {{"libnvrtc.so.13", 13},
+                                  {"libnvrtc.so.12", 12},
+                                  {"libnvrtc.so.11.2", 11},
+                                  {"libnvrtc.so", 0}};
 
-// Null with the last error in `error`.
-void* OpenLibrary(std::string& error) {
+std::vector<std::string> Folders() {
   std::vector<std::string> folders;
   if (const char* path = std::getenv("CUDA_PATH")) {
     folders.push_back(absl::StrCat(path, "/lib64/"));
   }
   folders.push_back("");  // where the system looks
   folders.push_back("/usr/local/cuda/lib64/");
-  for (const std::string& folder : folders) {
-    for (const char* name : kNames) {
-      const std::string path = absl::StrCat(folder, name);
-      if (void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-        return library;
-      }
-      error = dlerror();
-    }
-  }
-  return nullptr;
+  return folders;
 }
 
 struct Watch {
@@ -52,25 +50,51 @@ int OnFlow(void* payload, void*) {
 
 }  // namespace
 
-absl::StatusOr<const Nvrtc*> Nvrtc::Load() {
-  static const absl::StatusOr<const Nvrtc*>& loaded =
-      *new absl::StatusOr<const Nvrtc*>(Open());
-  return loaded;
+absl::StatusOr<const Nvrtc*> Nvrtc::Load(int driver) {
+  static std::mutex& mutex = *new std::mutex;
+  static auto& loaded = *new std::map<int, absl::StatusOr<const Nvrtc*>>;
+  std::lock_guard<std::mutex> lock(mutex);
+  const auto known = loaded.find(driver);
+  if (known != loaded.end()) return known->second;
+  return loaded.emplace(driver, Open(driver)).first->second;
 }
 
-absl::StatusOr<const Nvrtc*> Nvrtc::Open() {
-  std::string error;
-  void* library = OpenLibrary(error);
-  if (library == nullptr) {
+absl::StatusOr<const Nvrtc*> Nvrtc::Open(int driver) {
+  std::string error, newer;
+  for (const std::string& folder : Folders()) {
+    for (const LibraryName& known : kNames) {
+      if (driver > 0 && known.major > driver) continue;
+      const std::string path = absl::StrCat(folder, known.name);
+      void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+      if (library == nullptr) {
+        error = dlerror();
+        continue;
+      }
+      ASSIGN_OR_RETURN(const Nvrtc* nvrtc, Start(library));
+      if (driver == 0 || nvrtc->major_ <= driver) return nvrtc;
+      newer = nvrtc->version_;
+    }
+  }
+  if (driver == 0) {
     return absl::UnavailableError(absl::StrCat(
         "CUDA's run-time compiler is not on this machine (", error,
         "): install the package cuda-nvrtc of a CUDA toolkit from 12 on, or "
         "set CUDA_PATH to the toolkit's folder"));
   }
+  return absl::UnavailableError(absl::StrCat(
+      "the board's driver is of CUDA ", driver,
+      " and loads no code of a newer compiler, but there is no NVRTC ", driver,
+      " here", newer.empty() ? "" : absl::StrCat(", only ", newer),
+      ": install the package cuda-nvrtc of a CUDA ", driver,
+      " toolkit, or set CUDA_PATH to its folder, or give the board a newer "
+      "driver"));
+}
+
+absl::StatusOr<const Nvrtc*> Nvrtc::Start(void* library) {
   auto* nvrtc = new Nvrtc;  // as long as the library: for good
   RETURN_IF_ERROR(nvrtc->Resolve(library));
-  int major = 0, minor = 0, count = 0;
-  int code = nvrtc->get_version_(&major, &minor);
+  int minor = 0, count = 0;
+  int code = nvrtc->get_version_(&nvrtc->major_, &minor);
   if (code == kSuccess) code = nvrtc->get_num_archs_(&count);
   nvrtc->architectures_.resize(count);
   if (code == kSuccess) {
@@ -80,7 +104,7 @@ absl::StatusOr<const Nvrtc*> Nvrtc::Open() {
     return absl::UnavailableError(absl::StrCat(
         "CUDA's run-time compiler does not start: ", nvrtc->ErrorText(code)));
   }
-  nvrtc->version_ = absl::StrCat("NVRTC ", major, ".", minor);
+  nvrtc->version_ = absl::StrCat("NVRTC ", nvrtc->major_, ".", minor);
   return nvrtc;
 }
 
@@ -177,8 +201,8 @@ absl::StatusOr<Nvrtc::Compiled> Nvrtc::Compile(const std::string& source,
   return result;
 }
 
-std::string NvrtcVersion() {
-  const absl::StatusOr<const Nvrtc*> nvrtc = Nvrtc::Load();
+std::string NvrtcVersion(int driver) {
+  const absl::StatusOr<const Nvrtc*> nvrtc = Nvrtc::Load(driver);
   return nvrtc.ok() ? (*nvrtc)->version() : "no NVRTC";
 }
 

@@ -17,10 +17,11 @@ namespace regatta::cuda {
 class Nvrtc {
  public:
   // Opens the library the first time, under the names of the versions that are
-  // known and in the toolkit's folders ($CUDA_PATH first). Unavailable, with
-  // what to install, when there is none; stays so for this process. It takes
-  // about 0.3 s the first time and 60 to 100 MB.
-  static absl::StatusOr<const Nvrtc*> Load();
+  // known and in the toolkit's folders ($CUDA_PATH first): the newest whose
+  // code a driver of CUDA `driver` loads, one of that version or older; 0: any.
+  // Unavailable, with what to install, when there is none; stays so for this
+  // process. It takes about 0.3 s the first time and 60 to 100 MB.
+  static absl::StatusOr<const Nvrtc*> Load(int driver = 0);
 
   // "NVRTC 13.0".
   const std::string& version() const { return version_; }
@@ -44,10 +45,12 @@ class Nvrtc {
  private:
   using Program = struct ProgramObject*;
 
-  static absl::StatusOr<const Nvrtc*> Open();
+  static absl::StatusOr<const Nvrtc*> Open(int driver);
+  static absl::StatusOr<const Nvrtc*> Start(void* library);
   absl::Status Resolve(void* library);
   std::string ErrorText(int code) const;
 
+  int major_ = 0;
   std::string version_;
   std::vector<int> architectures_;
 
@@ -70,7 +73,7 @@ class Nvrtc {
 };
 
 // The version of the library that Load opens, "no NVRTC" when there is none.
-std::string NvrtcVersion();
+std::string NvrtcVersion(int driver = 0);
 
 }  // namespace regatta::cuda
 

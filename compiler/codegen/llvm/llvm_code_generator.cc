@@ -127,7 +127,9 @@ absl::StatusOr<Module> MakeModule(const LoweredProgram& lowered,
 
 }  // namespace
 
-std::string LlvmCodeGenerator::tool_version() const { return ToolVersion(); }
+std::string LlvmCodeGenerator::tool_version(const Target&) const {
+  return ToolVersion();
+}
 
 absl::StatusOr<Target> LlvmCodeGenerator::Complete(Target target) const {
   return cpu::CompleteCpuTarget(std::move(target));

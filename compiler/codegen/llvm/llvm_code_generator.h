@@ -13,7 +13,7 @@ namespace regatta {
 class LlvmCodeGenerator : public CodeGenerator {
  public:
   std::string_view target_kind() const override { return "cpu"; }
-  std::string tool_version() const override;
+  std::string tool_version(const Target&) const override;
   absl::StatusOr<Target> Complete(Target target) const override;
   absl::StatusOr<Target> Host() const override;
   absl::StatusOr<Module> Generate(const LoweredProgram& program,

@@ -26,7 +26,7 @@ absl::StatusOr<c_like::DeviceSource> Emit(const LoweredProgram& program,
                    c_like::EmitDeviceSource(program, workload, target, name,
                                             dialect, "cl_khr_fp64"));
   source.module.compiler_version =
-      CompilerVersionOf(OpenClCodeGenerator().tool_version());
+      CompilerVersionOf(OpenClCodeGenerator().tool_version(target));
   source.module.relocatable = absl::StrCat(source.pragmas, source.text);
   return source;
 }
@@ -39,7 +39,7 @@ absl::StatusOr<Target> OpenClCodeGenerator::Complete(Target target) const {
   };
   if (!target.triple.empty() || !target.mcpu.empty() ||
       target.vector_registers != 0 || target.max_registers != 0 ||
-      !target.products.empty()) {
+      target.driver != 0 || !target.products.empty()) {
     return bad(
         "an OpenCL device is described by features, vector_bits, max_group, "
         "local_bytes and subgroup; its driver knows the rest");

@@ -22,7 +22,9 @@ class OpenClCodeGenerator : public CodeGenerator {
  public:
   std::string_view target_kind() const override { return "opencl"; }
   // The language: there is no tool below. The driver is the board's.
-  std::string tool_version() const override { return "OpenCL C 1.2"; }
+  std::string tool_version(const Target&) const override {
+    return "OpenCL C 1.2";
+  }
   absl::StatusOr<Target> Complete(Target target) const override;
   absl::StatusOr<Target> Host() const override;
   absl::StatusOr<Module> Generate(const LoweredProgram& program,

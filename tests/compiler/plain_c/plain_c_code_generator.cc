@@ -71,7 +71,7 @@ absl::StatusOr<Module> PlainCCodeGenerator::GeneratePart(
       c_like::DeviceSource source,
       c_like::EmitDeviceSource(program, workload, target, name, PlainCDialect(),
                                /*f64_feature=*/""));
-  source.module.compiler_version = CompilerVersionOf(tool_version());
+  source.module.compiler_version = CompilerVersionOf(tool_version(target));
   source.module.relocatable = absl::StrCat(source.pragmas, source.text);
   for (const ModuleKernel& kernel : source.module.kernels) {
     source.module.relocatable += RunAll(kernel);

@@ -18,7 +18,7 @@ inline constexpr char kTool[] = "C 11";
 class PlainCCodeGenerator : public CodeGenerator {
  public:
   std::string_view target_kind() const override { return kKind; }
-  std::string tool_version() const override { return kTool; }
+  std::string tool_version(const Target&) const override { return kTool; }
   // A target has max_group (64) and nothing else.
   absl::StatusOr<Target> Complete(Target target) const override;
   absl::StatusOr<Target> Host() const override;

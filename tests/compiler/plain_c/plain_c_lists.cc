@@ -27,7 +27,7 @@ const CodeGenerator* FindCodeGenerator(std::string_view target_kind) {
   return nullptr;
 }
 
-std::string CompilerVersionOfKind(std::string_view target_kind) {
+std::string CompilerVersionOfKind(std::string_view target_kind, int) {
   return target_kind == plain_c::kKind ? CompilerVersionOf(plain_c::kTool) : "";
 }
 

@@ -1,0 +1,76 @@
+// Which NVRTC compiles for which driver.
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <iostream>
+
+#include "compiler/codegen/compiler_version.h"
+#include "compiler/codegen/cuda/nvrtc.h"
+#include "compiler/compile.h"
+#include "tests/compiler/device_support.h"
+#include "tests/compiler/status_text.h"
+
+namespace regatta {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Each of these loads libraries, so each is a process of its own.
+class NvrtcChoice : public ::testing::Test {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+// With a toolkit's folder in which there is an NVRTC 12.4 only.
+[[noreturn]] void SayVersions() {
+  setenv("CUDA_PATH", REGATTA_FAKE_CUDA, 1);
+  std::cerr << cuda::NvrtcVersion(12) << ", " << cuda::NvrtcVersion(0) << ", "
+            << CompilerVersion(CompleteTargetOf("cuda,driver=12")) << ", "
+            << CheckTool(CompleteTargetOf("cuda,driver=12")) << ", "
+            << CheckTool(CompleteTargetOf("cuda,mcpu=sm_90,driver=12"))
+            << std::endl;
+  _exit(0);
+}
+
+TEST_F(NvrtcChoice, ADriverOfCuda12GetsThatCompiler) {
+  EXPECT_EXIT(SayVersions(), ::testing::ExitedWithCode(0),
+              "^NVRTC 12\\.4, NVRTC 12\\.4, [0-9a-f]+/NVRTC 12\\.4, OK, "
+              "UNAVAILABLE: NVRTC 12\\.4 does not compile for sm_90; it does "
+              "for 80");
+}
+
+TEST_F(NvrtcChoice, WithoutTheRightOneItIsSaidWhatToInstall) {
+  for (const char* name :
+       {"libnvrtc.so.12", "/usr/local/cuda/lib64/libnvrtc.so.12"}) {
+    if (dlopen(name, RTLD_LAZY | RTLD_LOCAL) != nullptr) {
+      GTEST_SKIP() << "NVRTC 12 is installed here";
+    }
+  }
+  const auto load = [] {
+    unsetenv("CUDA_PATH");
+    std::cerr << cuda::Nvrtc::Load(12).status() << std::endl;
+    _exit(0);
+  };
+  EXPECT_EXIT(
+      load(), ::testing::ExitedWithCode(0),
+      "the board's driver is of CUDA 12 .*no NVRTC 12 here.*install the "
+      "package cuda-nvrtc of a CUDA 12 toolkit");
+}
+
+TEST(CudaDrivers, OnlyOlderOnesStandInTheTarget) {
+  EXPECT_EQ(CompleteTargetOf("cuda,driver=13"), CompleteTargetOf("cuda"));
+  EXPECT_EQ(CompleteTargetOf("cuda,driver=14"), CompleteTargetOf("cuda"));
+  EXPECT_THAT(CompleteTargetOf("cuda,driver=12").ToString(),
+              HasSubstr(",driver=12"));
+  EXPECT_THAT(StatusText(CompleteTarget(*ParseTarget("cuda,driver=11"))),
+              HasSubstr("drivers of CUDA 12 and later"));
+  for (const char* other : {"opencl,driver=12", "cpu,driver=12"}) {
+    EXPECT_FALSE(CompleteTarget(*ParseTarget(other)).ok()) << other;
+  }
+}
+
+}  // namespace
+}  // namespace regatta
