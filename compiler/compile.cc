@@ -75,6 +75,11 @@ absl::Status CheckTool(const Target& target) {
 
 absl::StatusOr<Target> HostTarget() { return CodeGenerators()[0]->Host(); }
 
+absl::StatusOr<Target> TargetOfProcessor(const std::string& architecture,
+                                         const std::string& cpuinfo) {
+  return CodeGenerators()[0]->OfProcessor(architecture, cpuinfo);
+}
+
 std::vector<Target> HostTargets() {
   std::vector<Target> targets;
   for (const CodeGenerator* generator : CodeGenerators()) {

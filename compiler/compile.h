@@ -29,6 +29,10 @@ absl::Status CheckTool(const Target& target);
 // This machine's own target, that of its processor; the targets of all code
 // generators that this machine is one of, its own first.
 absl::StatusOr<Target> HostTarget();
+// The target of another machine's processor, as Linux tells of it: its
+// architecture (uname -m) and /proc/cpuinfo.
+absl::StatusOr<Target> TargetOfProcessor(const std::string& architecture,
+                                         const std::string& cpuinfo);
 std::vector<Target> HostTargets();
 
 // The space of a workload on a (complete) target.

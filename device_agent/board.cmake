@@ -89,7 +89,7 @@ endif()
 if(REGATTA_COMPILER)
   add_library(regatta_build STATIC
     build/build_server.cc build/compiler_module_source.cc
-    build/device_target.cc build/workload_facts.cc)
+    build/device_target.cc build/processor_target.cc build/workload_facts.cc)
   target_link_libraries(regatta_build PUBLIC
     regatta_compiler regatta_proto regatta_verify)
   add_executable(regatta-build-worker build/main.cc)
@@ -105,7 +105,7 @@ target_link_libraries(regatta_sensors PUBLIC
 
 # The agent's side; no compiler in it.
 add_library(regatta_measure STATIC
-  measure/batch.cc measure/board_facts.cc measure/build_client.cc
+  measure/batch.cc measure/board_facts.cc measure/build_client.cc measure/build_worker.cc
   measure/builder.cc measure/core_locks.cc measure/device_executor.cc
   measure/driver_question.cc
   measure/duplicate_index.cc measure/reference_store.cc measure/run_client.cc

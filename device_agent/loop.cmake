@@ -23,6 +23,14 @@ target_compile_definitions(regatta_agent_loop PRIVATE
 target_link_libraries(regatta_agent_loop PUBLIC
   regatta_base regatta_proto regatta_agent_probe PRIVATE ZLIB::ZLIB)
 
+# Modules of other machines' builders, and for them.
+add_library(regatta_agent_remote STATIC
+  remote/build_seal.cc remote/builder_key.cc remote/description_watch.cc
+  remote/order_builder.cc
+  remote/order_desk.cc remote/remote_build_worker.cc)
+target_link_libraries(regatta_agent_remote PUBLIC
+  regatta_agent_loop regatta_measure regatta_proto)
+
 # Kinds of devices: how to find and to measure them.
 add_library(regatta_agent_devices STATIC
   devices/cpu_provider.cc devices/cuda_provider.cc devices/device_probes.cc
@@ -36,9 +44,10 @@ add_library(regatta_agent_client STATIC tracker_client.cc)
 target_link_libraries(regatta_agent_client PUBLIC
   regatta_agent_loop regatta_proto_grpc)
 
-add_executable(regatta-agent main.cc)
+add_executable(regatta-agent agent_process.cc main.cc spawned_workers.cc)
 target_compile_definitions(regatta-agent PRIVATE
   REGATTA_VERSION="${PROJECT_VERSION}")
 target_link_libraries(regatta-agent PRIVATE
   regatta_agent_client regatta_agent_devices regatta_agent_probe
+  regatta_agent_remote
   regatta_measure CLI11::CLI11)

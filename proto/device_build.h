@@ -14,6 +14,7 @@ struct DeviceBuild {
   std::string compiler_version;  // "" when nothing builds for it here
   std::string space;
   int32_t space_version = 0;
+  friend bool operator==(const DeviceBuild&, const DeviceBuild&) = default;
 };
 
 // The device's own, else its agent's.
@@ -27,9 +28,28 @@ inline DeviceBuild BuildOf(const v1::DeviceInfo& device,
       device, {hello.compiler_version(), hello.space(), hello.space_version()});
 }
 
-// The first word of its target: "cpu", "opencl".
+// As the device's own.
+inline void SetBuildOf(const DeviceBuild& build, v1::DeviceInfo& device) {
+  device.set_compiler_version(build.compiler_version);
+  device.set_space(build.space);
+  device.set_space_version(build.space_version);
+}
+
+// The first word of a target: "cpu", "opencl".
+inline std::string KindOfTarget(const std::string& target) {
+  return target.substr(0, target.find(','));
+}
 inline std::string KindOf(const v1::DeviceInfo& device) {
-  return device.target().substr(0, device.target().find(','));
+  return KindOfTarget(device.target());
+}
+
+// How the triple of a target of processors begins: "aarch64"; "" for others.
+inline std::string ArchitectureOfTarget(const std::string& target) {
+  const std::string field = ",triple=";
+  const size_t at = target.find(field);
+  if (at == std::string::npos) return "";
+  const size_t begin = at + field.size();
+  return target.substr(begin, target.find_first_of("-,", begin) - begin);
 }
 
 }  // namespace regatta

@@ -62,6 +62,8 @@ struct Agent {
   absl::Duration quiet;
   v1::Presence presence = v1::PRESENCE_SUSPECT;
   LoopWatch loop;
+  bool measure_only = false;    // its modules come from builders
+  bool devices_follow = false;  // it has yet to say which devices it has
   // Results of this agent were left to its spool because the buffer was full:
   // it must send again.
   bool owes_results = false;

@@ -17,6 +17,13 @@ constexpr int kMaxHeld = 4096;
 constexpr int kMaxResults = 1024;
 constexpr int kMaxTrials = 64;
 constexpr double kMaxWeight = 1e6;
+// As fleet_service.proto says.
+constexpr size_t kPublicKeyBytes = 32;
+constexpr int kMaxTrusted = 64;
+constexpr int kMaxSlots = 256;
+constexpr int kMaxKinds = 32;
+constexpr size_t kMaxOrderBytes = (256 + 4) << 10;
+constexpr size_t kMaxChunkBytes = 128 << 10;
 
 template <typename... Parts>
 absl::Status Bad(const Parts&... parts) {
@@ -55,6 +62,19 @@ absl::Status CheckDevices(
   return absl::OkStatus();
 }
 
+absl::Status CheckOffer(const v1::BuilderOffer& offer) {
+  if (offer.public_key().size() != kPublicKeyBytes) {
+    return Bad("builder.public_key has ", offer.public_key().size(),
+               " bytes, must have ", kPublicKeyBytes);
+  }
+  if (offer.slots() < 1 || offer.slots() > kMaxSlots) {
+    return Bad("builder.slots is ", offer.slots(), ", must be 1 to ",
+               kMaxSlots);
+  }
+  return CheckCount(offer.reach().kinds_size(), kMaxKinds,
+                    "builder.reach.kinds");
+}
+
 absl::Status CheckHello(const v1::Hello& hello) {
   if (!SpeaksProtocol(hello.protocol_version(), v1::PROTOCOL_VERSION_CURRENT)) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -66,6 +86,9 @@ absl::Status CheckHello(const v1::Hello& hello) {
   RETURN_IF_ERROR(CheckId(hello.instance_id(), "instance_id"));
   RETURN_IF_ERROR(CheckDevices(hello.devices()));
   RETURN_IF_ERROR(CheckCount(hello.held_size(), kMaxHeld, "held"));
+  if (hello.has_builder()) RETURN_IF_ERROR(CheckOffer(hello.builder()));
+  RETURN_IF_ERROR(CheckCount(hello.trusted_builders_size(), kMaxTrusted,
+                             "trusted_builders"));
   if (hello.spooled_results() < 0) return Bad("spooled_results is negative");
   for (const v1::HeldAssignment& held : hello.held()) {
     RETURN_IF_ERROR(CheckId(held.assignment_id(), "held.assignment_id"));
@@ -119,6 +142,23 @@ absl::Status CheckWork(const v1::Work& work) {
   return absl::OkStatus();
 }
 
+absl::Status CheckOrder(const v1::BuildOrder& order) {
+  RETURN_IF_ERROR(CheckId(order.order_id(), "order_id"));
+  if (order.ByteSizeLong() > kMaxOrderBytes) {
+    return Bad("build order ", order.order_id(), " has ", order.ByteSizeLong(),
+               " bytes, at most ", kMaxOrderBytes, " are allowed");
+  }
+  if (order.limit_ms() < 0) return Bad("limit_ms is negative");
+  return absl::OkStatus();
+}
+
+absl::Status CheckChunk(const v1::BlobChunk& chunk) {
+  RETURN_IF_ERROR(CheckId(chunk.order_id(), "order_id"));
+  if (chunk.data().size() <= kMaxChunkBytes) return absl::OkStatus();
+  return Bad("a chunk has ", chunk.data().size(), " bytes, at most ",
+             kMaxChunkBytes, " are allowed");
+}
+
 }  // namespace
 
 bool SpeaksProtocol(int version, int current) {
@@ -149,6 +189,16 @@ absl::Status CheckAgentMessage(const v1::AgentMessage& message,
       return CheckId(message.release().assignment_id(), "assignment_id");
     case v1::AgentMessage::kDeviceUpdate:
       return CheckDevices(message.device_update().devices());
+    case v1::AgentMessage::kBuildOrder:
+      return CheckOrder(message.build_order());
+    case v1::AgentMessage::kBuildAnswer:
+      return CheckId(message.build_answer().order_id(), "order_id");
+    case v1::AgentMessage::kBlobAsk:
+      return CheckId(message.blob_ask().order_id(), "order_id");
+    case v1::AgentMessage::kBlobChunk:
+      return CheckChunk(message.blob_chunk());
+    case v1::AgentMessage::kBuildEnd:
+      return CheckId(message.build_end().order_id(), "order_id");
     case v1::AgentMessage::MESSAGE_NOT_SET:
       break;
   }

@@ -56,7 +56,9 @@ void TrackerCore::OnHello(SessionId session, const v1::Hello& hello) {
   agent.last_seen = clock_.Steady();
   agent.quiet = absl::ZeroDuration();
   agent.owes_results = false;  // it sends its whole spool again
-  TakeDevices(agent, hello);
+  agent.measure_only = !hello.trusted_builders().empty();
+  agent.devices_follow = hello.devices_follow();
+  if (!agent.devices_follow) TakeDevices(agent, hello.devices());
   unnamed_sessions_.erase(session);
   sessions_[session] = agent.id;
   agent.session = session;
@@ -71,8 +73,10 @@ void TrackerCore::OnHello(SessionId session, const v1::Hello& hello) {
   welcome->set_tracker_epoch(store_.tracker_epoch());
   welcome->set_heartbeat_ms(absl::ToInt64Milliseconds(options_.heartbeat));
   welcome->set_lease_ms(absl::ToInt64Milliseconds(options_.lease));
+  welcome->set_relays_builds(true);
   Reconcile(agent, hello, welcome);
   Send(session, std::move(message));
+  relay_.Add(session, hello);
   Reindex(agent);
   if (unreported_holders_.erase(agent.id) > 0) MarkAllDirty();
   LOG(kInfo) << "agent " << agent.id << " is here with "
@@ -96,9 +100,9 @@ absl::Status TrackerCore::CheckOwnership(std::string_view agent_id,
   return absl::OkStatus();
 }
 
-void TrackerCore::TakeDevices(Agent& agent, const v1::Hello& hello) {
+void TrackerCore::TakeDevices(Agent& agent, const DeviceList& devices) {
   std::set<std::string> offered;
-  for (const v1::DeviceInfo& info : hello.devices()) {
+  for (const v1::DeviceInfo& info : devices) {
     offered.insert(info.device_id());
     const Device* device = registry_.FindDevice(info.device_id());
     if (device != nullptr && device->agent_id != agent.id) {
@@ -110,7 +114,7 @@ void TrackerCore::TakeDevices(Agent& agent, const v1::Hello& hello) {
   for (const std::string& id : before) {
     if (!offered.contains(id)) DropDevice(id);
   }
-  for (const v1::DeviceInfo& info : hello.devices()) PutDevice(agent, info);
+  for (const v1::DeviceInfo& info : devices) PutDevice(agent, info);
 }
 
 void TrackerCore::PutDevice(Agent& agent, const v1::DeviceInfo& info) {
@@ -225,6 +229,9 @@ void TrackerCore::OnHeartbeat(Agent& agent, const v1::Heartbeat& heartbeat) {
   v1::HeartbeatAck* ack = message.mutable_heartbeat_ack();
   ack->set_sequence(heartbeat.sequence());
   ack->set_lease_ms(absl::ToInt64Milliseconds(options_.lease));
+  if (agent.measure_only) {
+    ack->set_builders_change((store_.tracker_epoch() << 20) + relay_.change());
+  }
   for (const std::string& id : heartbeat.held_assignment_ids()) {
     Lease* lease = leases_.Find(id);
     if (lease != nullptr && lease->agent_id == agent.id) {
@@ -403,7 +410,12 @@ void TrackerCore::OnDeviceUpdate(Agent& agent, const v1::DeviceUpdate& update) {
       return;
     }
   }
-  for (const v1::DeviceInfo& info : update.devices()) PutDevice(agent, info);
+  if (agent.devices_follow) {
+    agent.devices_follow = false;
+    TakeDevices(agent, update.devices());
+  } else {
+    for (const v1::DeviceInfo& info : update.devices()) PutDevice(agent, info);
+  }
   agent.store_dirty = true;
   fleet_changed_ = waits_changed_ = true;
   Reindex(agent);

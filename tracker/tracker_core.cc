@@ -18,6 +18,7 @@ TrackerCore::TrackerCore(const TrackerOptions& options, const Clock& clock,
       started_(clock.Steady()),
       leases_(store.tracker_epoch()),
       results_(options.max_buffered_results, options.max_buffered_bytes),
+      relay_(RelayOptions(), clock),
       last_tick_(started_) {
   CHECK(Validate(options).ok()) << Validate(options).message();
   const int64_t wall_ms = WallMs();
@@ -86,6 +87,7 @@ void TrackerCore::AgentSaid(SessionId session,
     fleet_changed_ = true;
     Reindex(agent);
   }
+  if (OnRelayed(session, message)) return Settle();
   switch (message.message_case()) {
     case v1::AgentMessage::kHeartbeat:
       OnHeartbeat(agent, message.heartbeat());
@@ -102,8 +104,7 @@ void TrackerCore::AgentSaid(SessionId session,
     case v1::AgentMessage::kDeviceUpdate:
       OnDeviceUpdate(agent, message.device_update());
       break;
-    case v1::AgentMessage::kHello:
-    case v1::AgentMessage::MESSAGE_NOT_SET:
+    default:
       CHECK(false) << "checked above";
   }
   Settle();
@@ -120,6 +121,7 @@ void TrackerCore::Detach(SessionId session) {
   if (named == sessions_.end()) return;
   Agent& agent = *registry_.FindAgent(named->second);
   sessions_.erase(named);
+  relay_.Remove(session);
   agent.session.reset();
   agent.presence = v1::PRESENCE_SUSPECT;
   agent.quiet = absl::ZeroDuration();
@@ -220,6 +222,7 @@ void TrackerCore::Close(StreamId stream, const absl::Status& status) {
 }
 
 void TrackerCore::Settle() {
+  FlushRelay();
   DispatchDirty();
   ReportFleet(/*force=*/false);
 }

@@ -39,6 +39,7 @@
 #include "tracker/dispatch_queue.h"
 #include "tracker/fleet_store.h"
 #include "tracker/lease_table.h"
+#include "tracker/module_relay.h"
 #include "tracker/result_buffer.h"
 #include "tracker/tracker_options.h"
 #include "tracker/work_item.h"
@@ -86,7 +87,8 @@ class TrackerCore {
   // What stands in the way of serving these devices for the agent.
   absl::Status CheckOwnership(std::string_view agent_id,
                               const v1::Hello& hello);
-  void TakeDevices(Agent& agent, const v1::Hello& hello);
+  using DeviceList = google::protobuf::RepeatedPtrField<v1::DeviceInfo>;
+  void TakeDevices(Agent& agent, const DeviceList& devices);
   void Reconcile(Agent& agent, const v1::Hello& hello, v1::Welcome* welcome);
   v1::Verdict Judge(Agent& agent, const v1::HeldAssignment& held);
   void Adopt(Agent& agent, const v1::HeldAssignment& held, WorkItem* work);
@@ -106,6 +108,17 @@ class TrackerCore {
   void LoseAgent(Agent& agent);
   // Whether a server may yet ask for what this assignment runs.
   bool MayBeWanted(std::string_view assignment_id) const;
+
+  // --- builders (tracker_builders.cc)
+  // Whether this message of an agent is one that the relay passes on.
+  bool OnRelayed(SessionId session, const v1::AgentMessage& message);
+  // Sends what the relay has to say, and looks again at boards that wait for
+  // builders when those changed.
+  void FlushRelay();
+  // Who builds for the device now; "": nobody, or it needs none.
+  std::string BuilderOf(const Agent& agent, const Device& device) const;
+  // Its modules come from a builder, and none that fits is here.
+  bool WaitsForBuilder(const Agent& agent, const Device& device) const;
 
   // --- servers (tracker_servers.cc)
   void OnAttach(StreamId stream, const v1::Attach& attach);
@@ -200,6 +213,8 @@ class TrackerCore {
   LeaseTable leases_;
   DispatchQueue queue_;
   ResultBuffer results_;
+  ModuleRelay relay_;
+  int64_t builders_seen_ = 0;  // relay_.change() when boards were looked at
   std::map<std::string, WorkItem, std::less<>> works_;
   std::unordered_map<std::string, std::string> work_of_trial_;
   std::map<std::string, SteadyTime> cancelling_;  // until when

@@ -136,7 +136,7 @@ bool TrackerCore::StillHeldBack(std::string_view device_class) const {
 
 bool TrackerCore::Available(const Agent& agent) const {
   return agent.session && agent.presence == v1::PRESENCE_ONLINE &&
-         !agent.loop.stuck();
+         !agent.loop.stuck() && !agent.devices_follow;
 }
 
 void TrackerCore::Reindex(Agent& agent) {
@@ -146,7 +146,8 @@ void TrackerCore::Reindex(Agent& agent) {
     Device& device = *registry_.FindDevice(id);
     const int load = leases_.Load(agent.id, id);
     if (available && !IsDraining(device.info.health()) &&
-        load < device.info.credit() && now >= device.not_before) {
+        !WaitsForBuilder(agent, device) && load < device.info.credit() &&
+        now >= device.not_before) {
       registry_.SetFree(device, load);
       dirty_.insert(device.key);
     } else {
@@ -179,9 +180,10 @@ Device* TrackerCore::ChooseDevice(const WorkItem& work, const MatchKey& key) {
     // Wait for a device that is here and only busy.
     for (const std::string& id : registry_.Matching(key)) {
       const Device& device = *registry_.FindDevice(id);
+      const Agent& agent = *registry_.FindAgent(device.agent_id);
       if (Objection(work, id) < least && device.info.credit() > 0 &&
-          !IsDraining(device.info.health()) &&
-          Available(*registry_.FindAgent(device.agent_id))) {
+          !IsDraining(device.info.health()) && Available(agent) &&
+          !WaitsForBuilder(agent, device)) {
         return nullptr;
       }
     }

@@ -36,6 +36,8 @@ void TrackerCore::Tick() {
   ForgetAgents(now);
   SettleCancelled(now);
   DropAwayServers(now);
+  relay_.Tick();
+  FlushRelay();
   DispatchDirty();
   ReportFleet(/*force=*/false);
   if (now - last_wait_report_ >= options_.wait_report_interval) {
@@ -60,6 +62,7 @@ void TrackerCore::AbsorbStall(SteadyTime now) {
     }
     agent.loop.ExtendBy(stall);
   }
+  relay_.ExtendBy(stall);
   for (auto& [id, until] : cancelling_) until = until + stall;
   for (auto& [session, opened] : unnamed_sessions_) {
     opened = std::min(now, opened + stall);
@@ -198,6 +201,8 @@ void TrackerCore::RefreshState(Device& device, const Agent& agent) {
     state = "draining";
   } else if (leases_.Load(agent.id, device.info.device_id()) > 0) {
     state = "busy";
+  } else if (WaitsForBuilder(agent, device)) {
+    state = "waiting";
   }
   if (state == device.state) return;
   device.state = std::move(state);
@@ -216,6 +221,8 @@ v1::DeviceStatus TrackerCore::StatusOf(const Device& device) const {
   status.set_agent_version(agent.agent_version);
   status.set_sandbox(device.info.sandbox().empty() ? agent.sandbox
                                                    : device.info.sandbox());
+  status.set_measure_only(agent.measure_only);
+  status.set_builder(BuilderOf(agent, device));
   status.set_state_since_ms(
       absl::ToInt64Milliseconds(now - device.state_since));
   status.set_last_seen_ms(absl::ToInt64Milliseconds(now - agent.last_seen));
@@ -238,6 +245,9 @@ v1::ListDevicesResponse TrackerCore::ListDevices() const {
   v1::ListDevicesResponse response;
   for (const auto& [id, device] : registry_.devices()) {
     *response.add_devices() = StatusOf(device);
+  }
+  for (v1::BuilderStatus& builder : relay_.Builders()) {
+    *response.add_builders() = std::move(builder);
   }
   return response;
 }
@@ -323,6 +333,7 @@ std::string TrackerCore::WhyWaiting(const MatchKey& key) const {
     board.load = leases_.Load(agent.id, id);
     board.health = device.info.health();
     board.refusal = device.refusal;
+    board.waits_for_builder = WaitsForBuilder(agent, device);
     boards.push_back(std::move(board));
   }
   return WaitText(key, boards);

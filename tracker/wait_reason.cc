@@ -95,6 +95,10 @@ std::string WaitText(const MatchKey& key,
     if (board.stuck) {
       notes.push_back(absl::StrCat("board ", board.device_id,
                                    " is stuck: its work loop stands still"));
+    } else if (board.waits_for_builder) {
+      notes.push_back(absl::StrCat(
+          "board ", board.device_id, " waits for a builder of compiler ",
+          key.compiler_version, ": none that it trusts is online"));
     } else if (board.load > 0 && board.load >= board.credit) {
       ++busy;
     } else if (board.credit == 0 || IsDraining(board.health)) {

@@ -22,6 +22,7 @@ struct BoardView {
   int load = 0;
   std::string health;
   std::string refusal;
+  bool waits_for_builder = false;  // measure-only, and none that fits is here
 };
 
 // "no znver4-2c board is online; 1 lost for 3 min"

@@ -162,8 +162,10 @@ class Fleet {
         stop));
     if (flags_.no_agent) return absl::OkStatus();
     const SteadyTime started = RealClock().Steady();
-    std::vector<std::string> arguments = {"--tracker", TrackerAt(), "--state",
-                                          flags_.dir + "/agent"};
+    std::vector<std::string> arguments = {
+        "--tracker", TrackerAt(), "--state", flags_.dir + "/agent",
+        // Boards elsewhere choose whether they trust it.
+        "--role", "device,builder"};
     if (!flags_.devices.empty()) {
       arguments.insert(arguments.end(), {"--devices", flags_.devices});
     }

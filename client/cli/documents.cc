@@ -3,6 +3,7 @@
 #include <cmath>
 #include <iostream>
 
+#include "absl/strings/escaping.h"
 #include "proto/device_build.h"
 #include "proto/outcome_names.h"
 
@@ -106,8 +107,31 @@ Json DeviceDocument(const v1::DeviceStatus& device) {
       {"agent_version", TextOrNull(device.agent_version())},
       {"compiler_version", TextOrNull(device.compiler_version())},
       {"sandbox", TextOrNull(device.sandbox())},
+      {"measure_only", device.measure_only()},
+      {"builder", TextOrNull(device.builder())},
       {"running", device.running()},
       {"running_workload", TextOrNull(device.running_what())},
+  };
+}
+
+Json BuilderDocument(const v1::BuilderStatus& builder) {
+  Json reach = Json::array();
+  for (const v1::KindReach& kind : builder.reach().kinds()) {
+    reach.push_back({
+        {"kind", kind.kind()},
+        {"compiler_version", kind.compiler_version()},
+        {"space_version", kind.space_version()},
+        {"architectures", std::vector<std::string>(kind.architectures().begin(),
+                                                   kind.architectures().end())},
+    });
+  }
+  return {
+      {"agent", builder.agent_id()},
+      {"key", absl::BytesToHexString(builder.public_key())},
+      {"slots", builder.slots()},
+      {"building", builder.building()},
+      {"answered", builder.answered()},
+      {"reach", reach},
   };
 }
 
@@ -191,6 +215,7 @@ Json RecordDocument(const v1::Record& record) {
       {"timing_ns", PositiveOrNull(result.phases().time_ns())},
       {"binary_hash", TextOrNull(result.binary_hash())},
       {"compiler_version", TextOrNull(result.environment().compiler_version())},
+      {"builder", TextOrNull(result.environment().builder())},
       {"recorded_unix_ms", record.recorded_unix_ms()},
   };
 }

@@ -12,6 +12,7 @@ namespace regatta::cli {
 using Json = nlohmann::ordered_json;
 
 Json DeviceDocument(const v1::DeviceStatus& device);
+Json BuilderDocument(const v1::BuilderStatus& builder);
 Json JobDocument(const v1::Job& job);
 Json BestDocument(const v1::BestAnswer& answer);
 Json RecordDocument(const v1::Record& record);

@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -23,11 +24,18 @@ class CodeGenerator {
   virtual std::string_view target_kind() const = 0;  // "cpu"
   // The version of the tool that makes code for `target`: "LLVM 19.1.7".
   virtual std::string tool_version(const Target& target) const = 0;
+  // The versions that are here, one for each tool that targets may ask for.
+  virtual std::vector<std::string> ToolVersions() const {
+    return {tool_version({.kind = std::string(target_kind())})};
+  }
   // OK when that tool is here and knows the (complete) target; Unavailable with
   // what to install.
   virtual absl::Status CheckTool(const Target& target) const {
     return absl::OkStatus();
   }
+  // Of processors that it makes code for, as triples begin: "aarch64". Empty
+  // where targets have no triple.
+  virtual std::vector<std::string> Architectures() const { return {}; }
   // `target` with every field that can be derived filled in (vector width and
   // registers from the processor; limits of groups). InvalidArgument when the
   // tool does not know the triple or processor (the message lists near names),
@@ -37,6 +45,15 @@ class CodeGenerator {
   // generator's kind, or when that takes a driver to say (a board's agent asks
   // the drivers and describes its devices).
   virtual absl::StatusOr<Target> Host() const = 0;
+  // The machine that Linux tells of so: its architecture (uname -m) and
+  // /proc/cpuinfo. What Host says there. Unavailable when this generator is not
+  // one of processors.
+  virtual absl::StatusOr<Target> OfProcessor(const std::string& architecture,
+                                             const std::string& cpuinfo) const {
+    static_cast<void>(architecture);
+    static_cast<void>(cpuinfo);
+    return absl::UnavailableError("makes no code for processors");
+  }
   // Deterministic: equal arguments give equal bytes. `name` is a C identifier.
   // Fills in every member of Module but `workload*`, `space*` and `schedule`.
   // Internal with the tool's message when it fails.

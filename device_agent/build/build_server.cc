@@ -101,6 +101,11 @@ absl::StatusOr<Answer> Serve(const v1::BuildRequest& request,
       return BuildModule(request.module(), source, clock);
     case v1::BuildRequest::kReference:
       return BuildReference(request.reference(), source);
+    case v1::BuildRequest::kReach: {
+      Answer answer;
+      ASSIGN_OR_RETURN(*answer.response.mutable_reach(), source.Reach());
+      return answer;
+    }
     case v1::BuildRequest::REQUEST_NOT_SET:
       break;
   }

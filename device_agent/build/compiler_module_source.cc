@@ -7,10 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "base/random.h"
 #include "base/status_macros.h"
+#include "compiler/codegen/code_generator.h"
+#include "compiler/codegen/compiler_version.h"
 #include "compiler/compile.h"
 #include "compiler/interp/interpreter.h"
 #include "compiler/ops/op.h"
 #include "device_agent/build/device_target.h"
+#include "device_agent/build/processor_target.h"
 #include "device_agent/build/workload_facts.h"
 #include "device_agent/verify/input_data.h"
 
@@ -24,6 +27,13 @@ SourcedModule WithFacts(Module module, const Workload& workload) {
   sourced.reduction_length = ReductionLength(workload);
   sourced.all_f32 = AllF32(workload);
   return sourced;
+}
+
+// Complete.
+absl::StatusOr<Target> DescribedTarget(const v1::DescribeRequest& request) {
+  if (!request.has_device()) return ProcessorTarget(request);
+  ASSIGN_OR_RETURN(const Target target, TargetOfDevice(request.device()));
+  return CompleteTarget(target);
 }
 
 // Offsets of elements to look at: all of a small tensor, else distinct ones
@@ -46,16 +56,26 @@ std::vector<int64_t> SampleOffsets(int64_t elements, int samples,
 
 }  // namespace
 
+absl::StatusOr<v1::BuilderReach> CompilerModuleSource::Reach() {
+  v1::BuilderReach reach;
+  for (const CodeGenerator* generator : CodeGenerators()) {
+    for (const std::string& tool : generator->ToolVersions()) {
+      v1::KindReach& kind = *reach.add_kinds();
+      kind.set_kind(std::string(generator->target_kind()));
+      kind.set_compiler_version(CompilerVersionOf(tool));
+      kind.set_space_version(kSpaceVersion);
+      for (std::string& architecture : generator->Architectures()) {
+        kind.add_architectures(std::move(architecture));
+      }
+    }
+  }
+  return reach;
+}
+
 absl::StatusOr<v1::Description> CompilerModuleSource::Describe(
     const v1::DescribeRequest& request) {
-  Target target;
-  if (request.has_device()) {
-    ASSIGN_OR_RETURN(target, TargetOfDevice(request.device()));
-    ASSIGN_OR_RETURN(target, CompleteTarget(target));
-    RETURN_IF_ERROR(CheckTool(target));
-  } else {
-    ASSIGN_OR_RETURN(target, HostTarget());
-  }
+  ASSIGN_OR_RETURN(const Target target, DescribedTarget(request));
+  if (request.has_device()) RETURN_IF_ERROR(CheckTool(target));
   v1::Description description;
   description.set_target(target.ToString());
   description.set_compiler_version(CompilerVersion(target));
@@ -99,6 +119,13 @@ absl::StatusOr<SourcedModule> CompilerModuleSource::Build(
         absl::StrCat("the schedule is of space ", schedule.space(), " version ",
                      schedule.space_version(), "; this board builds ",
                      std::string(space.name()), " version ", kSpaceVersion));
+  }
+  const std::string version = CompilerVersion(space.context().target);
+  if (!request.compiler_version().empty() &&
+      request.compiler_version() != version) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("this build worker is of compiler ", version,
+                     ", the trial needs ", request.compiler_version()));
   }
   ASSIGN_OR_RETURN(Module module,
                    Compile(space, schedule.text(), kTrialModuleName));

@@ -26,6 +26,7 @@ class CompilerModuleSource : public ModuleSource {
 
   absl::StatusOr<v1::Description> Describe(
       const v1::DescribeRequest& request) override;
+  absl::StatusOr<v1::BuilderReach> Reach() override;
   absl::StatusOr<SourcedModule> Build(
       const v1::ModuleRequest& request) override;
   absl::StatusOr<SourcedReference> BuildReference(

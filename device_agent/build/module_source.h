@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/module/module.h"
-#include "regatta/v1/worker.pb.h"
+#include "regatta/v1/build.pb.h"
 
 namespace regatta {
 
@@ -32,6 +32,7 @@ class ModuleSource {
 
   virtual absl::StatusOr<v1::Description> Describe(
       const v1::DescribeRequest& request) = 0;
+  virtual absl::StatusOr<v1::BuilderReach> Reach() = 0;
   // FailedPrecondition: a constraint refuses the schedule; the message begins
   // with its name. ResourceExhausted: this board lacks something. Any other
   // error: the candidate cannot be compiled.

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "device_agent/spawner/cpu_list.h"
+#include "proto/device_build.h"
 
 namespace regatta {
 namespace {
@@ -60,9 +61,15 @@ class CpuDeviceProvider : public DeviceProvider {
     device.set_marketing_name(board.machine.marketing_name);
     device.set_health("probing");
     device.set_credit(board.credit);
+    if (board.measure_only) {
+      SetBuildOf({board.host.compiler_version(), board.host.space(),
+                  board.host.space_version()},
+                 device);
+    }
     if (device.device_class().empty()) {
       return absl::FailedPreconditionError(
-          "the build worker named no device class; give --device-class");
+          "who builds for this board named no device class; give "
+          "--device-class");
     }
     return std::vector<ServedDevice>{served};
   }

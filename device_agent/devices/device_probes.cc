@@ -57,8 +57,22 @@ BackgroundProbe::Options DeviceProbes::ProbeOptions(size_t index) {
 
 void DeviceProbes::Update(size_t index, v1::DeviceInfo device) {
   std::lock_guard lock(mutex_);
+  // The probe knows the device as it was found.
+  if (const auto told = builds_.find(device.device_id());
+      told != builds_.end()) {
+    SetBuildOf(told->second, device);
+  }
   devices_[index] = std::move(device);
   options_.on_device(devices_[index]);
+  options_.on_devices(devices_);
+}
+
+void DeviceProbes::SetBuild(const std::string& device_id, DeviceBuild build) {
+  std::lock_guard lock(mutex_);
+  for (v1::DeviceInfo& device : devices_) {
+    if (device.device_id() == device_id) SetBuildOf(build, device);
+  }
+  builds_[device_id] = std::move(build);
   options_.on_devices(devices_);
 }
 

@@ -6,6 +6,7 @@
 #define REGATTA_DEVICE_AGENT_DEVICES_DEVICE_PROBES_H_
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,6 +15,7 @@
 #include "device_agent/devices/device_provider.h"
 #include "device_agent/measure/core_locks.h"
 #include "device_agent/probe/background_probe.h"
+#include "proto/device_build.h"
 
 namespace regatta {
 
@@ -34,6 +36,9 @@ class DeviceProbes {
   // Ends them; a part of a probe that is under way is finished first.
   ~DeviceProbes();
 
+  // Who builds for a device does it otherwise from now on.
+  void SetBuild(const std::string& device_id, DeviceBuild build);
+
  private:
   BackgroundProbe::Options ProbeOptions(size_t index);
   void Update(size_t index, v1::DeviceInfo device);
@@ -41,7 +46,8 @@ class DeviceProbes {
   const Options options_;
   const CoreLocks locks_;
   std::mutex mutex_;
-  std::vector<v1::DeviceInfo> devices_;  // as they are now
+  std::vector<v1::DeviceInfo> devices_;        // as they are now
+  std::map<std::string, DeviceBuild> builds_;  // that SetBuild told
   std::vector<std::unique_ptr<BackgroundProbe>> probes_;
 };
 

@@ -34,10 +34,11 @@ struct Board {
   Machine machine;
   std::string emulator;   // that runs this process (probe/emulator.h); "": none
   std::vector<int> cpus;  // owned by the agent, ascending, not empty
-  v1::Description host;   // how its build worker builds for them
-  std::string device_class;  // of them; "": as the build worker names it
-  int credit = 1;            // of each device
-  std::string cuda_driver;   // file of the CUDA driver; "": the system's
+  v1::Description host;   // how whoever builds for the board builds for them
+  bool measure_only = false;  // that is not the board itself
+  std::string device_class;   // of them; "": as who builds for it names it
+  int credit = 1;             // of each device
+  std::string cuda_driver;    // file of the CUDA driver; "": the system's
   BuildWorkerInfo* build_worker = nullptr;  // they outlive the board
   RunWorkerInfo* run_worker = nullptr;
 };

@@ -73,6 +73,7 @@ void AgentLoop::OnDisconnected(const absl::Status& why) {
     }
   }
   state_ = State::kWaiting;
+  if (was_welcomed) ShowSession({});
   absl::Duration delay = reconnect_.Failed();
   if (absl::IsAborted(why)) {
     LOG(kError) << "another agent took over the name " << hello_.agent_id()
@@ -152,6 +153,13 @@ void AgentLoop::OnMessage(const v1::TrackerMessage& message) {
       LOG(kInfo) << "draining: " << message.drain().reason();
       draining_ = true;
       return;
+    case v1::TrackerMessage::kBuildOrder:
+    case v1::TrackerMessage::kBuildAnswer:
+    case v1::TrackerMessage::kBlobAsk:
+    case v1::TrackerMessage::kBlobChunk:
+    case v1::TrackerMessage::kBuildEnd:
+      actions_.push_back(BuildAction{message});
+      return;
     case v1::TrackerMessage::kGoodbye:
     case v1::TrackerMessage::MESSAGE_NOT_SET:
       return;  // from a newer tracker: nothing that this agent knows
@@ -212,6 +220,7 @@ void AgentLoop::OnWelcome(const v1::Welcome& welcome) {
   for (const std::string& id : unanswered) Drop(id);
   // They may have changed since the Hello.
   SendDevices();
+  ShowSession({true, welcome.relays_builds(), 0});
   LOG(kInfo) << "welcomed by the tracker: session " << welcome.session_id()
              << ", epoch " << welcome.tracker_epoch() << ", holding "
              << held_.size() << " assignments and " << spool_->count()
@@ -225,9 +234,21 @@ void AgentLoop::OnGoodbye(const v1::Goodbye& goodbye) {
   connect_at_ = clock_->Steady() + reconnect_.Between(wait, wait * 1.1);
 }
 
+void AgentLoop::ShowSession(const SessionState& state) {
+  session_ = state;
+  actions_.push_back(SessionAction{state});
+}
+
+void AgentLoop::OnBuildMessage(v1::AgentMessage message) {
+  if (state_ == State::kWelcomed && session_.relays_builds) {
+    Send(std::move(message));
+  }
+}
+
 // ---- devices and shutdown ----
 
 void AgentLoop::OnDevices(std::vector<v1::DeviceInfo> devices) {
+  hello_.set_devices_follow(false);
   hello_.clear_devices();
   for (v1::DeviceInfo& device : devices) {
     *hello_.add_devices() = std::move(device);
@@ -382,6 +403,9 @@ void AgentLoop::OnHeartbeatAck(const v1::HeartbeatAck& ack) {
     return;
   }
   acked_sequence_ = ack.sequence();
+  if (ack.builders_change() != session_.builders_change) {
+    ShowSession({true, session_.relays_builds, ack.builders_change()});
+  }
   for (const std::string& id : ack.renewed()) {
     if (const auto it = held_.find(id); it != held_.end()) {
       Renew(id, it->second, ack.lease_ms());

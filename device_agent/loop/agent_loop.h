@@ -34,6 +34,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "device_agent/loop/build_peer.h"
 #include "device_agent/loop/lease_gate.h"
 #include "device_agent/loop/reconnect.h"
 #include "device_agent/loop/spool.h"
@@ -57,8 +58,16 @@ struct StartAction {
 struct StopAction {
   std::string assignment_id;
 };
-using AgentAction = std::variant<ConnectAction, CloseAction, SendAction,
-                                 StartAction, StopAction>;
+// For whoever orders or makes modules over this session.
+struct SessionAction {
+  SessionState state;
+};
+struct BuildAction {
+  v1::TrackerMessage message;
+};
+using AgentAction =
+    std::variant<ConnectAction, CloseAction, SendAction, StartAction,
+                 StopAction, SessionAction, BuildAction>;
 
 class AgentLoop {
  public:
@@ -90,6 +99,9 @@ class AgentLoop {
                 bool last);
   // The devices as they are now: probing ended, or health changed.
   void OnDevices(std::vector<v1::DeviceInfo> devices);
+  // To be sent in this session, if there is one that relays builds: an order or
+  // an answer about modules. Dropped otherwise.
+  void OnBuildMessage(v1::AgentMessage message);
   // Time has passed; `work_ticks` is the runner's. Call at NextWake() at the
   // latest.
   void OnTick(int64_t work_ticks);
@@ -129,6 +141,7 @@ class AgentLoop {
   void OnResultAck(const v1::ResultAck& ack);
   void OnCancel(const v1::Cancel& cancel);
   void OnGoodbye(const v1::Goodbye& goodbye);
+  void ShowSession(const SessionState& state);
 
   void Connect();
   // Closes and schedules the next try.
@@ -169,6 +182,7 @@ class AgentLoop {
   v1::Hello hello_;         // the devices in it are kept up to date
   v1::DeviceUpdate shown_;  // the devices as this session was shown them last
   State state_ = State::kWaiting;
+  SessionState session_;
   std::vector<AgentAction> actions_;
   std::map<std::string, Held> held_;
   bool draining_ = false;

@@ -55,6 +55,17 @@ void AgentRuntime::SetDevices(std::vector<v1::DeviceInfo> devices) {
   });
 }
 
+void AgentRuntime::SetBuildPeer(BuildPeer* peer) {
+  CHECK(runner_ == nullptr) << "started already";
+  peer_ = peer;
+}
+
+void AgentRuntime::SendBuildMessage(v1::AgentMessage message) {
+  Post([message = std::move(message)](AgentLoop& loop) {
+    loop.OnBuildMessage(message);
+  });
+}
+
 void AgentRuntime::Stop() {
   {
     std::lock_guard lock(mutex_);
@@ -104,6 +115,10 @@ void AgentRuntime::Perform(AgentAction& action) {
     runner_->Start(std::move(start->assignment));
   } else if (auto* stop = std::get_if<StopAction>(&action)) {
     runner_->Stop(stop->assignment_id);
+  } else if (auto* session = std::get_if<SessionAction>(&action)) {
+    if (peer_ != nullptr) peer_->OnSession(session->state);
+  } else if (auto* build = std::get_if<BuildAction>(&action)) {
+    if (peer_ != nullptr) peer_->OnBuildMessage(build->message);
   } else if (std::holds_alternative<CloseAction>(action)) {
     ++connection_number_;
     bool stopping;

@@ -38,6 +38,10 @@ class AgentRuntime {
   // Starts the thread. REQUIRES: called once.
   void Start(TrialRunner* runner);
   void SetDevices(std::vector<v1::DeviceInfo> devices);
+  // Who is told of the session and of builds. Before Start; outlives it.
+  void SetBuildPeer(BuildPeer* peer);
+  // For build peers: an order or an answer, sent if the session is up.
+  void SendBuildMessage(v1::AgentMessage message);
   // Gives everything held back, stops the runner's work, closes the connection
   // and ends the thread. A second call does nothing.
   void Stop();
@@ -55,6 +59,7 @@ class AgentRuntime {
   const std::unique_ptr<Spool> spool_;
   TrackerConnection* const connection_;
   TrialRunner* runner_ = nullptr;
+  BuildPeer* peer_ = nullptr;
   AgentLoop loop_;  // touched by the thread only, but for its gate
 
   std::mutex mutex_;

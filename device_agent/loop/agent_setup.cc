@@ -11,9 +11,50 @@
 #include "base/host_port.h"
 #include "base/state_dir.h"
 #include "base/status_macros.h"
+#include "device_agent/probe/arm_registers.h"
 #include "device_agent/spawner/cpu_list.h"
 
 namespace regatta {
+
+absl::StatusOr<AgentRoles> ParseRoles(const AgentFlags& flags) {
+  AgentRoles roles;
+  for (const std::string& role : flags.roles) {
+    if (role == "device") {
+      roles.device = true;
+    } else if (role == "builder") {
+      roles.builder = true;
+    } else {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--role: \"", role, "\" is no role; roles are device, builder"));
+    }
+  }
+  if (roles.builder && flags.measure_only) {
+    return absl::InvalidArgumentError(
+        "--measure-only: a builder builds; leave one of the two out");
+  }
+  if (flags.measure_only && flags.trust_builders.empty()) {
+    return absl::InvalidArgumentError(
+        "--measure-only: name the builders whose modules this board may run "
+        "with --trust-builder");
+  }
+  return roles;
+}
+
+v1::DescribeRequest HostRequest(const AgentFlags& flags, bool elsewhere,
+                                bool emulated, const std::vector<int>& cpus) {
+  v1::DescribeRequest request;
+  if (!flags.target.empty()) {
+    request.set_target(flags.target);
+  } else if (elsewhere) {
+    v1::BoardProcessor& processor = *request.mutable_processor();
+    processor = ReadProcessor("", cpus);
+    if (ArmRegisters registers; emulated && ReadArmRegisters(&registers)) {
+      processor.set_cpuinfo(
+          ArmCpuInfo(registers, static_cast<int>(cpus.size())));
+    }
+  }
+  return request;
+}
 
 absl::Status CheckAddress(const std::string& text) {
   const auto parts = SplitHostPort(text);

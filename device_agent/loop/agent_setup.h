@@ -32,6 +32,12 @@ struct AgentFlags {
   std::string exec_prefix;   // words before each worker's path
   std::vector<std::string> require_sandbox;
   int credit = 3;
+  std::string target;  // of the processors; "": as they are found
+  std::vector<std::string> roles = {"device"};
+  int builds = 0;  // for others, at once; 0: by the processors
+  bool measure_only = false;
+  std::vector<std::string> trust_builders;  // keys, or files with keys
+  int builder_wait_s = 120;
   std::string lock_folder;  // "": DefaultLockFolder()
 };
 
@@ -42,6 +48,21 @@ class BuildWorkerInfo {
   virtual absl::StatusOr<v1::Description> Describe(
       const v1::DescribeRequest& device) = 0;
 };
+
+// What an agent is for.
+struct AgentRoles {
+  bool device = false;   // serves its board's devices
+  bool builder = false;  // builds for other boards
+};
+// InvalidArgument names what is no role or stands beside one that it cannot
+// stand beside.
+absl::StatusOr<AgentRoles> ParseRoles(const AgentFlags& flags);
+
+// The processors as they are, for whoever builds for them: what the operator
+// said, else, for a builder elsewhere, what the system tells of `cpus` or, where
+// an emulator runs this (`emulated`), what the emulated processor tells.
+v1::DescribeRequest HostRequest(const AgentFlags& flags, bool elsewhere,
+                                bool emulated, const std::vector<int>& cpus);
 
 // InvalidArgument unless `text` is HOST:PORT with a port from 1 to 65535.
 absl::Status CheckAddress(const std::string& text);
@@ -65,9 +86,10 @@ absl::StatusOr<v1::Description> DescribeHost(int cores,
                                              BuildWorkerInfo& worker);
 
 // What the agent says when it comes up, but for its devices; what is held is
-// the loop's to add. `host`: of DescribeHost for `cpus`. `simulated`: an
-// emulator runs it (probe/emulator.h), so that names say so; InvalidArgument
-// for flags that name otherwise.
+// the loop's to add. `host`: of DescribeHost for `cpus`; empty where nothing is
+// built here for the agent's own devices. `simulated`: an emulator runs it
+// (probe/emulator.h), so that names say so; InvalidArgument for flags that name
+// otherwise.
 absl::StatusOr<v1::Hello> MakeHello(const AgentFlags& flags,
                                     const Machine& machine,
                                     const std::vector<int>& cpus,

@@ -90,10 +90,11 @@ BuildClient::Reply BuildClient::Ended(bool timed_out, bool* died) {
   return Failure(JudgeBuildWorker(*exited, options_.memory_bytes));
 }
 
-absl::StatusOr<BuildClient::Reply> BuildClient::Call(v1::BuildRequest request) {
+absl::StatusOr<BuildClient::Reply> BuildClient::Call(
+    v1::BuildRequest request, const std::function<bool()>& cancelled) {
   bool died = false;
   ASSIGN_OR_RETURN(Reply reply, CallOnce(request, &died));
-  if (!died) return reply;
+  if (!died || (cancelled && cancelled())) return reply;
   LOG(kWarning) << reply.response.failure().detail()
                 << "; the same is asked of another";
   return CallOnce(std::move(request), &died);
@@ -126,16 +127,6 @@ absl::StatusOr<BuildClient::Reply> BuildClient::CallOnce(
   }
   if (has_file) reply.file = std::move(files[0]);
   return reply;
-}
-
-absl::StatusOr<v1::Description> BuildClient::Describe(
-    const v1::DescribeRequest& device) {
-  v1::BuildRequest request;
-  *request.mutable_describe() = device;
-  ASSIGN_OR_RETURN(const Reply reply, Call(std::move(request)));
-  if (reply.response.has_description()) return reply.response.description();
-  return absl::UnavailableError(
-      absl::StrCat("build worker: ", reply.response.failure().detail()));
 }
 
 }  // namespace regatta

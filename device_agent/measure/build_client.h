@@ -11,9 +11,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/unique_fd.h"
+#include "device_agent/measure/build_worker.h"
 #include "device_agent/spawner/spawner_client.h"
-#include "regatta/v1/worker.pb.h"
 
 namespace regatta {
 
@@ -25,13 +24,8 @@ struct BuildWorkerOptions {
   int64_t memory_bytes = int64_t{4} << 30;
 };
 
-class BuildClient {
+class BuildClient : public BuildWorker {
  public:
-  struct Reply {
-    v1::BuildResponse response;
-    UniqueFd file;  // the serialised module, where there is one
-  };
-
   BuildClient(BuildWorkerOptions options,
               std::shared_ptr<SpawnerClient> spawner);
 
@@ -40,13 +34,10 @@ class BuildClient {
   // one that exceeds a limit, is answered as a BuildFailure, like what the
   // worker itself reports. An error means that no worker could be started or
   // that the answer makes no sense: the board's fault.
-  absl::StatusOr<Reply> Call(v1::BuildRequest request);
-
-  // How the worker builds for a device.
-  absl::StatusOr<v1::Description> Describe(const v1::DescribeRequest& device);
-
-  // From any thread: the call in progress fails soon.
-  void Abort();
+  absl::StatusOr<Reply> Call(v1::BuildRequest request,
+                             const std::function<bool()>& cancelled) override;
+  bool on_board() const override { return true; }
+  void Abort() override;
 
  private:
   absl::Status StartWorker();

@@ -23,7 +23,7 @@ std::string ModuleKey(const v1::TrialSpec& spec) {
   return absl::StrCat(spec.workload(), "\n", spec.target(), "\n",
                       spec.policy().threads(), "\n", spec.schedule().space(),
                       "\n", spec.schedule().space_version(), "\n",
-                      spec.schedule().text());
+                      spec.compiler_version(), "\n", spec.schedule().text());
 }
 
 std::string TooLarge(int64_t needed, int64_t allowed) {
@@ -45,6 +45,13 @@ absl::Status NoReference(v1::Outcome outcome, const std::string& detail) {
              : absl::InternalError(detail);
 }
 
+// What an error of whoever builds means for a trial.
+Ending FailureOf(const absl::Status& status) {
+  return {absl::IsCancelled(status) ? v1::OUTCOME_CANCELLED
+                                    : v1::OUTCOME_DEVICE_FAULT,
+          std::string(status.message())};
+}
+
 }  // namespace
 
 std::shared_ptr<const BuiltCode> ModuleCache::Find(const std::string& key) {
@@ -64,25 +71,29 @@ void ModuleCache::Insert(const std::string& key,
   if (modules_.size() > kModules) modules_.pop_back();
 }
 
-Builder::Builder(BuilderOptions options, std::shared_ptr<SpawnerClient> spawner,
-                 const CoreLocks* cores, ModuleCache* modules,
-                 ReferenceStore* references, const Clock* clock)
+Builder::Builder(BuilderOptions options, std::unique_ptr<BuildWorker> worker,
+                 std::shared_ptr<SpawnerClient> spawner, const CoreLocks* cores,
+                 ModuleCache* modules, ReferenceStore* references,
+                 const Clock* clock)
     : options_(std::move(options)),
-      spawner_(spawner),
+      worker_(std::move(worker)),
+      spawner_(std::move(spawner)),
       cores_(cores),
       modules_(modules),
       references_(references),
-      clock_(clock),
-      client_(options_.build_worker, std::move(spawner)) {}
+      clock_(clock) {}
 
-absl::Status Builder::Describe() {
+absl::StatusOr<CoreLocks::Held> Builder::TakeCore(
+    const Cancelled& cancelled) const {
+  return cores_->Take({options_.cpu}, CoreLocks::Use::kBuild, cancelled);
+}
+
+absl::Status Builder::DescribeBoth(const Cancelled& cancelled) {
   if (!compiler_version_.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const v1::Description description,
-                   client_.Describe(options_.device));
+                   Describe(*worker_, options_.device, cancelled));
   if (options_.device.has_device()) {
-    v1::DescribeRequest host = options_.device;
-    host.clear_device();
-    ASSIGN_OR_RETURN(host_, client_.Describe(host));
+    ASSIGN_OR_RETURN(host_, Describe(*worker_, options_.host, cancelled));
   }
   compiler_version_ = description.compiler_version();
   return absl::OkStatus();
@@ -92,23 +103,22 @@ std::string Builder::ReferenceTarget(const v1::TrialSpec& spec) const {
   return options_.device.has_device() ? host_.target() : spec.target();
 }
 
-Built Builder::Build(const v1::TrialSpec& spec,
-                     const std::function<bool()>& cancelled) {
+Built Builder::Build(const v1::TrialSpec& spec, const Cancelled& cancelled) {
   Built built;
-  const absl::StatusOr<CoreLocks::Held> core =
-      cores_->Take({options_.cpu}, CoreLocks::Use::kBuild, cancelled);
-  if (!core.ok()) {
-    built.failure = {absl::IsCancelled(core.status())
-                         ? v1::OUTCOME_CANCELLED
-                         : v1::OUTCOME_DEVICE_FAULT,
-                     std::string(core.status().message())};
+  std::optional<CoreLocks::Held> core;
+  if (worker_->on_board()) {
+    absl::StatusOr<CoreLocks::Held> taken = TakeCore(cancelled);
+    if (!taken.ok()) {
+      built.failure = FailureOf(taken.status());
+      return built;
+    }
+    core = *std::move(taken);
+  }
+  if (const absl::Status status = DescribeBoth(cancelled); !status.ok()) {
+    built.failure = FailureOf(status);
     return built;
   }
-  if (const absl::Status status = Describe(); !status.ok()) {
-    built.failure = {v1::OUTCOME_DEVICE_FAULT, std::string(status.message())};
-    return built;
-  }
-  BuildModule(spec, &built);
+  BuildModule(spec, cancelled, &built);
   if (built.failure.has_value()) return built;
   const int64_t needed = built.code->info.run_memory_bytes();
   const int64_t allowed = options_.run_worker.memory_bytes;
@@ -116,27 +126,37 @@ Built Builder::Build(const v1::TrialSpec& spec,
     built.failure = {v1::OUTCOME_OUT_OF_MEMORY, TooLarge(needed, allowed)};
     return built;
   }
+  FindReference(spec, cancelled, &built);
+  return built;
+}
+
+void Builder::FindReference(const v1::TrialSpec& spec,
+                            const Cancelled& cancelled, Built* built) {
   const std::string compiler = options_.device.has_device()
                                    ? host_.compiler_version()
-                                   : compiler_version_;
+                                   : built->compiler_version;
   const std::string key =
       Sha256Hex(absl::StrCat(spec.workload(), "\n", ReferenceTarget(spec), "\n",
                              compiler, "\n", spec.input_seed()));
   absl::StatusOr<ReferenceStore::Reference> reference =
-      references_->Get(key, [&] { return MakeReference(spec); });
+      references_->Get(key, [&] { return MakeReference(spec, cancelled); });
   if (reference.ok()) {
-    built.reference = *std::move(reference);
-  } else {
-    built.failure = {absl::IsResourceExhausted(reference.status())
-                         ? v1::OUTCOME_OUT_OF_MEMORY
-                         : v1::OUTCOME_DEVICE_FAULT,
-                     absl::StrCat("the reference of ", spec.workload(), ": ",
-                                  reference.status().message())};
+    built->reference = *std::move(reference);
+    return;
   }
-  return built;
+  built->failure = FailureOf(reference.status());
+  if (absl::IsResourceExhausted(reference.status())) {
+    built->failure->outcome = v1::OUTCOME_OUT_OF_MEMORY;
+  }
+  built->failure->detail = absl::StrCat("the reference of ", spec.workload(),
+                                        ": ", built->failure->detail);
 }
 
-void Builder::BuildModule(const v1::TrialSpec& spec, Built* built) {
+void Builder::BuildModule(const v1::TrialSpec& spec, const Cancelled& cancelled,
+                          Built* built) {
+  // What builds elsewhere is held to the version that the trial names.
+  built->compiler_version =
+      worker_->on_board() ? compiler_version_ : spec.compiler_version();
   const std::string key = ModuleKey(spec);
   built->code = modules_->Find(key);
   if (built->code != nullptr) return;
@@ -145,13 +165,14 @@ void Builder::BuildModule(const v1::TrialSpec& spec, Built* built) {
   module.set_workload(spec.workload());
   module.set_target(spec.target());
   module.set_threads(spec.policy().threads());
+  module.set_compiler_version(spec.compiler_version());
   *module.mutable_schedule() = spec.schedule();
   const SteadyTime started = clock_->Steady();
-  absl::StatusOr<BuildClient::Reply> reply = client_.Call(std::move(request));
+  absl::StatusOr<BuildWorker::Reply> reply =
+      worker_->Call(std::move(request), cancelled);
   built->build_ns = clock_->Steady().ns - started.ns;
   if (!reply.ok()) {
-    built->failure = {v1::OUTCOME_DEVICE_FAULT,
-                      std::string(reply.status().message())};
+    built->failure = FailureOf(reply.status());
   } else if (reply->response.has_failure()) {
     built->failure = {reply->response.failure().outcome(),
                       reply->response.failure().detail()};
@@ -159,20 +180,22 @@ void Builder::BuildModule(const v1::TrialSpec& spec, Built* built) {
     auto code = std::make_shared<BuiltCode>();
     code->file = std::move(reply->file);
     code->info = reply->response.module();
+    code->builder = std::move(reply->builder);
     modules_->Insert(key, code);
     built->code = std::move(code);
   }
 }
 
-absl::StatusOr<UniqueFd> Builder::MakeReference(const v1::TrialSpec& spec) {
+absl::StatusOr<UniqueFd> Builder::MakeReference(const v1::TrialSpec& spec,
+                                                const Cancelled& cancelled) {
   v1::BuildRequest request;
   v1::ReferenceRequest& wanted = *request.mutable_reference();
   wanted.set_workload(spec.workload());
   wanted.set_target(ReferenceTarget(spec));
   wanted.set_input_seed(spec.input_seed());
   wanted.set_samples(kSamples);
-  ASSIGN_OR_RETURN(const BuildClient::Reply reply,
-                   client_.Call(std::move(request)));
+  ASSIGN_OR_RETURN(const BuildWorker::Reply reply,
+                   worker_->Call(std::move(request), cancelled));
   if (reply.response.has_failure()) {
     return NoReference(reply.response.failure().outcome(),
                        reply.response.failure().detail());
@@ -189,6 +212,10 @@ absl::StatusOr<UniqueFd> Builder::MakeReference(const v1::TrialSpec& spec) {
       kMaxReferenceMs,
       options.wall_limit_ms + static_cast<int64_t>(1e3 * reference.flops() /
                                                    kSlowestReferenceFlops));
+  std::optional<CoreLocks::Held> core;  // held already where builds need it
+  if (!worker_->on_board()) {
+    ASSIGN_OR_RETURN(core, TakeCore(cancelled));
+  }
   ASSIGN_OR_RETURN(UniqueFd file, CreateMemoryFile("reference"));
   ASSIGN_OR_RETURN(
       std::unique_ptr<RunClient> worker,

@@ -1,6 +1,8 @@
 // The building half of a trial: its module and its workload's reference, from
 // caches where they were made before. A reference is code of the host's
-// processors whatever the device, so devices of one board share them.
+// processors whatever the device, so devices of one board share them. Its
+// outputs are made, and checked by the interpreter's values, on the board, also
+// where a builder elsewhere makes the modules.
 //
 // One per build thread; not thread-safe, except Abort. The caches are shared
 // and are thread-safe.
@@ -16,7 +18,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "device_agent/measure/build_client.h"
+#include "device_agent/measure/build_worker.h"
 #include "device_agent/measure/core_locks.h"
 #include "device_agent/measure/reference_store.h"
 #include "device_agent/measure/run_client.h"
@@ -28,6 +30,7 @@ namespace regatta {
 struct BuiltCode {
   UniqueFd file;  // the serialised module, sealed
   v1::BuiltModule info;
+  std::string builder;  // as Environment.builder
 };
 
 // Recently built modules: finalists are measured several times.
@@ -48,46 +51,53 @@ struct Built {
   ReferenceStore::Reference reference;
   std::optional<Ending> failure;
   int64_t build_ns = 0;  // spent now, references not counted; 0: from the cache
+  std::string compiler_version;  // of the module; "": not known
 };
 
 struct BuilderOptions {
-  BuildWorkerOptions build_worker;
   RunWorkerOptions run_worker;  // makes references, on this builder's core
   v1::DescribeRequest device;   // what it builds for
-  int cpu = 0;                  // where it builds; locked during each build
+  v1::DescribeRequest host;     // the processors that references run on
+  int cpu = 0;  // where it works: locked during each build on this board, else
+                // while a reference runs
 };
 
 class Builder {
  public:
   // REQUIRES: the locks, the caches and the clock outlive it.
-  Builder(BuilderOptions options, std::shared_ptr<SpawnerClient> spawner,
-          const CoreLocks* cores, ModuleCache* modules,
-          ReferenceStore* references, const Clock* clock);
+  Builder(BuilderOptions options, std::unique_ptr<BuildWorker> worker,
+          std::shared_ptr<SpawnerClient> spawner, const CoreLocks* cores,
+          ModuleCache* modules, ReferenceStore* references, const Clock* clock);
 
-  // Waits for the core; a failure "cancelled" as soon as `cancelled` says so
-  // while it waits.
+  // Waits for the core and for builders; a failure "cancelled" as soon as
+  // `cancelled` says so while it waits.
   Built Build(const v1::TrialSpec& spec,
               const std::function<bool()>& cancelled);
-  // Of the device's kind; "" before the first build.
-  std::string compiler_version() const { return compiler_version_; }
-  void Abort() { client_.Abort(); }
+  void Abort() { worker_->Abort(); }
 
  private:
-  absl::Status Describe();
-  // What references are compiled for, and by what.
+  using Cancelled = std::function<bool()>;
+
+  absl::StatusOr<CoreLocks::Held> TakeCore(const Cancelled& cancelled) const;
+  absl::Status DescribeBoth(const Cancelled& cancelled);
+  // What references are compiled for.
   std::string ReferenceTarget(const v1::TrialSpec& spec) const;
   // Sets `built->code` or `built->failure`.
-  void BuildModule(const v1::TrialSpec& spec, Built* built);
-  absl::StatusOr<UniqueFd> MakeReference(const v1::TrialSpec& spec);
+  void BuildModule(const v1::TrialSpec& spec, const Cancelled& cancelled,
+                   Built* built);
+  void FindReference(const v1::TrialSpec& spec, const Cancelled& cancelled,
+                     Built* built);
+  absl::StatusOr<UniqueFd> MakeReference(const v1::TrialSpec& spec,
+                                         const Cancelled& cancelled);
 
   const BuilderOptions options_;
+  const std::unique_ptr<BuildWorker> worker_;
   const std::shared_ptr<SpawnerClient> spawner_;
   const CoreLocks* const cores_;
   ModuleCache* const modules_;
   ReferenceStore* const references_;
   const Clock* const clock_;
-  BuildClient client_;
-  std::string compiler_version_;
+  std::string compiler_version_;  // of the device's kind; "": not asked yet
   v1::Description host_;  // only for devices beside the host's processors
 };
 

@@ -24,7 +24,7 @@ std::string WhyTooManyThreads(int threads, int cores,
 }
 
 DeviceExecutor::DeviceExecutor(ServedDevice device, CorePlan plan,
-                               std::vector<BuilderOptions> builders,
+                               std::vector<BuilderPlan> builders,
                                TrialTimerOptions timer, ExecutorShared shared,
                                std::shared_ptr<SpawnerClient> spawner)
     : device_(std::move(device.info)),
@@ -38,10 +38,10 @@ DeviceExecutor::DeviceExecutor(ServedDevice device, CorePlan plan,
     LOG(kInfo) << "device " << device_.device_id() << " has no sensor "
                << absent;
   }
-  for (BuilderOptions& options : builders) {
+  for (BuilderPlan& builder : builders) {
     builders_.push_back(std::make_unique<Builder>(
-        std::move(options), spawner, shared_.cores, shared_.modules,
-        shared_.references, shared_.clock));
+        std::move(builder.options), std::move(builder.worker), spawner,
+        shared_.cores, shared_.modules, shared_.references, shared_.clock));
   }
   for (const std::unique_ptr<Builder>& builder : builders_) {
     threads_.emplace_back(&DeviceExecutor::BuildLoop, this, builder.get());
@@ -184,10 +184,11 @@ void DeviceExecutor::BuildLoop(Builder* builder) {
     place.batch->Tick();
     v1::TrialResult& result = trial.result;
     result.mutable_environment()->set_compiler_version(
-        builder->compiler_version());
+        trial.built.compiler_version);
     result.mutable_phases()->set_build_ns(trial.built.build_ns);
     if (trial.built.code != nullptr) {
       result.set_binary_hash(trial.built.code->info.binary_hash());
+      result.mutable_environment()->set_builder(trial.built.code->builder);
     }
     if (trial.built.failure.has_value()) {
       result.set_outcome(trial.built.failure->outcome);

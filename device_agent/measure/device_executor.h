@@ -29,6 +29,12 @@ struct ExecutorShared {
   const Clock* clock = nullptr;
 };
 
+// One build thread, and who builds for it.
+struct BuilderPlan {
+  BuilderOptions options;
+  std::unique_ptr<BuildWorker> worker;
+};
+
 // Why a device with so many cores runs nothing on `threads` threads, for
 // people; "": it does.
 std::string WhyTooManyThreads(int threads, int cores,
@@ -40,7 +46,7 @@ class DeviceExecutor {
   static constexpr int kBuildAhead = 8;
 
   DeviceExecutor(ServedDevice device, CorePlan plan,
-                 std::vector<BuilderOptions> builders, TrialTimerOptions timer,
+                 std::vector<BuilderPlan> builders, TrialTimerOptions timer,
                  ExecutorShared shared, std::shared_ptr<SpawnerClient> spawner);
   // Drops everything.
   ~DeviceExecutor();

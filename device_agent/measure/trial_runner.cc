@@ -35,7 +35,7 @@ class LocalTrialRunner : public TrialRunner {
 
   // Once per device, before the first Start.
   void AddDevice(const ServedDevice& device, CorePlan plan,
-                 std::vector<BuilderOptions> builders, TrialTimerOptions timer,
+                 std::vector<BuilderPlan> builders, TrialTimerOptions timer,
                  std::shared_ptr<SpawnerClient> spawner) {
     devices_[device.info.device_id()] = std::make_unique<DeviceExecutor>(
         device, std::move(plan), std::move(builders), std::move(timer), shared_,
@@ -158,6 +158,16 @@ int64_t MemoryLimit(int64_t wanted) {
 
 }  // namespace
 
+absl::StatusOr<BuildWorkerOptions> BuildWorkerOf(const RunnerOptions& options) {
+  BuildWorkerOptions build;
+  ASSIGN_OR_RETURN(build.program,
+                   WorkerProgram(options.worker_dir, options.build_worker));
+  build.exec_prefix = options.exec_prefix;
+  build.limit_ms = options.build_limit_ms;
+  build.memory_bytes = MemoryLimit(build.memory_bytes);
+  return build;
+}
+
 absl::StatusOr<std::unique_ptr<TrialRunner>> CreateTrialRunner(
     RunnerOptions options, std::shared_ptr<SpawnerClient> spawner,
     TrialRunner::ResultCallback on_result) {
@@ -165,13 +175,12 @@ absl::StatusOr<std::unique_ptr<TrialRunner>> CreateTrialRunner(
   RETURN_IF_ERROR(CheckUsers(*spawner));
   BuildWorkerOptions build;
   RunWorkerOptions run;
-  ASSIGN_OR_RETURN(build.program,
-                   WorkerProgram(options.worker_dir, options.build_worker));
+  if (options.builders == nullptr) {
+    ASSIGN_OR_RETURN(build, BuildWorkerOf(options));
+  }
   ASSIGN_OR_RETURN(run.program,
                    WorkerProgram(options.worker_dir, "regatta-run-worker"));
-  build.exec_prefix = run.exec_prefix = options.exec_prefix;
-  build.limit_ms = options.build_limit_ms;
-  build.memory_bytes = MemoryLimit(build.memory_bytes);
+  run.exec_prefix = options.exec_prefix;
   run.memory_bytes = MemoryLimit(options.run_memory_bytes);
   run.wall_limit_ms = options.run_limit_ms;
 
@@ -195,18 +204,24 @@ absl::StatusOr<std::unique_ptr<TrialRunner>> CreateTrialRunner(
       options.state_dir.empty() ? "" : options.state_dir + "/references",
       std::move(cores));
   for (auto& [device, plan] : devices) {
-    std::vector<BuilderOptions> builders;
+    std::vector<BuilderPlan> builders;
     // Source for a driver's compiler is made in no time.
     const int count = device.on_host() ? plan.builders() : 1;
     for (int i = 0; i < count; ++i) {
-      BuilderOptions& builder = builders.emplace_back();
-      builder.device.set_cores(static_cast<int>(plan.cpus.size()));
+      BuilderOptions builder;
+      builder.host = options.host;
+      builder.host.set_cores(static_cast<int>(plan.cpus.size()));
+      builder.device = builder.host;
       if (!device.on_host()) *builder.device.mutable_device() = device.board;
       builder.cpu = plan.BuildCpu(i);
-      builder.build_worker = build;
       builder.run_worker = run;
-      builder.build_worker.cpu_list = builder.run_worker.cpu_list =
+      build.cpu_list = builder.run_worker.cpu_list =
           FormatCpuList({plan.BuildCpu(i)});
+      std::unique_ptr<BuildWorker> worker =
+          options.builders != nullptr
+              ? options.builders()
+              : std::make_unique<BuildClient>(build, spawner);
+      builders.push_back({std::move(builder), std::move(worker)});
     }
     TrialTimerOptions timer;
     timer.device = device;

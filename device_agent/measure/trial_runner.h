@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "device_agent/measure/build_client.h"
 #include "device_agent/measure/served_device.h"
 #include "regatta/v1/fleet_service.pb.h"
 #include "regatta/v1/worker.pb.h"
@@ -49,6 +50,12 @@ class TrialRunner {
 struct RunnerOptions {
   std::string worker_dir;  // where regatta-spawner and the workers are
   std::string build_worker = "regatta-build-worker";  // tests name another
+  // Who builds instead of the board's build worker, which is then not needed:
+  // called for every build thread. Empty: that worker.
+  std::function<std::unique_ptr<BuildWorker>()> builders;
+  // For builders elsewhere: the processors, whose class `cores` does not
+  // decide.
+  v1::DescribeRequest host;
   std::vector<std::string> exec_prefix;  // "qemu-aarch64 -L ..." before workers
   std::string state_dir;                 // cache of references and modules
   std::vector<ServedDevice> devices;
@@ -66,6 +73,10 @@ struct RunnerOptions {
 // A connection to the spawner that this process started before it had threads
 // (see spawner_client.h), shared by everything that starts workers.
 class SpawnerClient;
+
+// A build worker of this board, but for its processors. NotFound when the
+// program is missing.
+absl::StatusOr<BuildWorkerOptions> BuildWorkerOf(const RunnerOptions& options);
 
 // FailedPrecondition when a required sandbox feature is missing (names it) or a
 // device's driver leaves no room for it (names both),

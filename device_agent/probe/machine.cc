@@ -16,6 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/check.h"
 #include "base/digest.h"
@@ -24,6 +25,8 @@
 
 namespace regatta {
 namespace {
+
+constexpr size_t kMaxCpuInfoBytes = 16 << 10;
 
 // The first line, without blanks around it; "" when there is no such file.
 std::string FirstLine(const std::string& path) {
@@ -98,6 +101,34 @@ Machine ReadMachine(const std::string& root) {
   machine.marketing_name = MarketingName(root);
   machine.memory_bytes = MemoryBytes(root);
   return machine;
+}
+
+v1::BoardProcessor ReadProcessor(const std::string& root,
+                                 const std::vector<int>& cpus) {
+  v1::BoardProcessor processor;
+  utsname names;
+  if (uname(&names) == 0) processor.set_architecture(names.machine);
+  std::ifstream file(root + "/proc/cpuinfo");
+  std::stringstream text;
+  text << file.rdbuf();
+  // A block for each processor; what stands after the last is of all of them.
+  for (const std::string& block :
+       std::vector<std::string>(absl::StrSplit(text.str(), "\n\n"))) {
+    std::istringstream lines(block);
+    std::string line;
+    std::getline(lines, line);
+    const std::pair<std::string, std::string> field =
+        absl::StrSplit(line, absl::MaxSplits(':', 1));
+    int cpu = 0;
+    if (absl::StripAsciiWhitespace(field.first) == "processor" &&
+        absl::SimpleAtoi(field.second, &cpu) &&
+        std::find(cpus.begin(), cpus.end(), cpu) == cpus.end()) {
+      continue;
+    }
+    if (processor.cpuinfo().size() + block.size() > kMaxCpuInfoBytes) break;
+    absl::StrAppend(processor.mutable_cpuinfo(), block, "\n\n");
+  }
+  return processor;
 }
 
 std::string ReadBootId(const std::string& root) {

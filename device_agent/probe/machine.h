@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "regatta/v1/build.pb.h"
 
 namespace regatta {
 
@@ -24,6 +25,10 @@ struct Machine {
 // `root` is "" outside tests. What cannot be read stays empty or 0, except that
 // a missing boot id is replaced by one of this process.
 Machine ReadMachine(const std::string& root);
+
+// What the kernel tells of these processors, at most 16 KiB.
+v1::BoardProcessor ReadProcessor(const std::string& root,
+                                 const std::vector<int>& cpus);
 
 // Differs after every boot; "" when the kernel does not tell.
 std::string ReadBootId(const std::string& root);

@@ -87,7 +87,12 @@ absl::StatusOr<std::shared_ptr<SpawnerClient>> SpawnerClient::Start(
   }
   client->sandbox_.assign(ready->ready().sandbox().begin(),
                           ready->ready().sandbox().end());
+  // Signals are for the program's own threads, whichever it keeps them from.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
   client->reader_ = std::thread(&SpawnerClient::ReadEvents, client.get());
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return client;
 }
 

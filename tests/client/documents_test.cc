@@ -133,6 +133,30 @@ TEST(DeviceDocument, HasWhatIsPromised) {
   ExpectNull(DeviceDocument(device), {"noise_floor"});
 }
 
+TEST(DeviceDocument, SaysWhoBuildsForABoard) {
+  v1::DeviceStatus device;
+  EXPECT_EQ(DeviceDocument(device)["measure_only"], false);
+  ExpectNull(DeviceDocument(device), {"builder"});
+  device.set_measure_only(true);
+  device.set_builder("b");
+  EXPECT_EQ(DeviceDocument(device)["measure_only"], true);
+  EXPECT_EQ(DeviceDocument(device)["builder"], "b");
+}
+
+TEST(BuilderDocument, HasWhatIsPromised) {
+  v1::BuilderStatus builder;
+  builder.set_agent_id("b");
+  builder.set_public_key(std::string(31, '\x01') + "\xff");
+  builder.set_slots(2);
+  v1::KindReach& kind = *builder.mutable_reach()->add_kinds();
+  kind.set_kind("cpu");
+  kind.add_architectures("aarch64");
+  const Json document = BuilderDocument(builder);
+  ExpectKeys(document, {"agent", "key", "slots", "building", "answered"});
+  EXPECT_EQ(document["key"].get<std::string>().substr(58), "0101ff");
+  EXPECT_EQ(document["reach"][0]["architectures"], Json({"aarch64"}));
+}
+
 TEST(BestDocument, HasWhatIsPromised) {
   v1::BestAnswer answer;
   answer.set_grade("exact");

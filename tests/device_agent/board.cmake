@@ -64,6 +64,17 @@ target_compile_definitions(board_test PRIVATE
 add_dependencies(board_test misbehaving_worker regatta-spawner
   regatta-build-worker regatta-build-worker-planted regatta-run-worker)
 
+regatta_test(remote_build_test
+  remote/builder_key_test.cc remote/description_watch_test.cc
+  remote/orders_test.cc remote/processor_target_test.cc
+  remote/remote_board_test.cc
+  LIBS regatta_agent_devices regatta_agent_remote regatta_build regatta_measure regatta_run
+       regatta_base)
+target_compile_definitions(remote_build_test PRIVATE
+  REGATTA_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+add_dependencies(remote_build_test regatta-spawner regatta-build-worker
+  regatta-run-worker)
+
 # Needs an OpenCL device: PoCL is one on any processor.
 regatta_test(opencl_test opencl_runtime_test.cc opencl_trials_test.cc
   LIBS regatta_agent_devices regatta_build regatta_measure regatta_run

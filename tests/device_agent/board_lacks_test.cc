@@ -17,6 +17,9 @@ class FakeSource : public ModuleSource {
       const v1::DescribeRequest&) override {
     return v1::Description();
   }
+  absl::StatusOr<v1::BuilderReach> Reach() override {
+    return v1::BuilderReach();
+  }
   absl::StatusOr<SourcedModule> Build(const v1::ModuleRequest&) override {
     if (!error.ok()) return error;
     return SourcedModule();

@@ -1,4 +1,5 @@
 regatta_test(device_agent_loop_test
+  loop/agent_build_test.cc
   loop/agent_loop_test.cc
   loop/agent_reconnect_test.cc
   loop/agent_results_test.cc

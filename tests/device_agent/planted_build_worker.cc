@@ -30,6 +30,9 @@ class PlantingModuleSource : public ModuleSource {
     }
     return compiler_->Describe(request);
   }
+  absl::StatusOr<v1::BuilderReach> Reach() override {
+    return compiler_->Reach();
+  }
   absl::StatusOr<SourcedReference> BuildReference(
       const v1::ReferenceRequest& request) override {
     return compiler_->BuildReference(request);

@@ -2,33 +2,14 @@
 // number of seeds is multiplied by REGATTA_TEST_SCALE.
 #include "tests/tracker/simulation.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <iostream>
 
 #include "absl/strings/str_join.h"
+#include "tests/tracker/silence.h"
 
 namespace regatta {
 namespace {
-
-// The tracker's log of thousands of faults is of no use to anyone.
-class Silence {
- public:
-  Silence() : saved_(dup(2)) {
-    const int null = open("/dev/null", O_WRONLY);
-    dup2(null, 2);
-    close(null);
-  }
-  ~Silence() {
-    dup2(saved_, 2);
-    close(saved_);
-  }
-
- private:
-  int saved_;
-};
 
 TEST(TrackerSimulation, EveryTrialEndsExactlyOnceUnderAnyFaults) {
   uint64_t first = 1;

@@ -82,6 +82,19 @@ std::string CudaCodeGenerator::tool_version(const Target& target) const {
   return cuda::NvrtcVersion(target.driver);
 }
 
+std::vector<std::string> CudaCodeGenerator::ToolVersions() const {
+  std::vector<std::string> versions;
+  for (const int driver : {0, 13, 12}) {
+    if (!cuda::Nvrtc::Load(driver).ok()) continue;
+    std::string version = cuda::NvrtcVersion(driver);
+    if (std::find(versions.begin(), versions.end(), version) ==
+        versions.end()) {
+      versions.push_back(std::move(version));
+    }
+  }
+  return versions;
+}
+
 absl::Status CudaCodeGenerator::CheckTool(const Target& target) const {
   return CompilerFor(target).status();
 }

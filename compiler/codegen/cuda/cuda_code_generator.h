@@ -19,6 +19,7 @@ class CudaCodeGenerator : public CodeGenerator {
   std::string_view target_kind() const override { return "cuda"; }
   // "NVRTC 13.0", or "no NVRTC" where there is none.
   std::string tool_version(const Target& target) const override;
+  std::vector<std::string> ToolVersions() const override;
   absl::Status CheckTool(const Target& target) const override;
   absl::StatusOr<Target> Complete(Target target) const override;
   absl::StatusOr<Target> Host() const override;

@@ -11,6 +11,7 @@
 #include "compiler/codegen/llvm/kernel_emitter.h"
 #include "compiler/codegen/llvm/object_file.h"
 #include "compiler/codegen/llvm/parallel_runtime.h"
+#include "compiler/codegen/llvm/processor_target.h"
 #include "compiler/codegen/llvm/product_instructions.h"
 #include "compiler/codegen/llvm/shared_object.h"
 #include "compiler/codegen/llvm/target_info.h"
@@ -133,6 +134,15 @@ std::string LlvmCodeGenerator::tool_version(const Target&) const {
 
 absl::StatusOr<Target> LlvmCodeGenerator::Complete(Target target) const {
   return cpu::CompleteCpuTarget(std::move(target));
+}
+
+std::vector<std::string> LlvmCodeGenerator::Architectures() const {
+  return cpu::CpuArchitectures();
+}
+
+absl::StatusOr<Target> LlvmCodeGenerator::OfProcessor(
+    const std::string& architecture, const std::string& cpuinfo) const {
+  return cpu::ProcessorTarget(architecture, cpuinfo);
 }
 
 absl::StatusOr<Target> LlvmCodeGenerator::Host() const {

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "compiler/codegen/code_generator.h"
@@ -14,8 +15,11 @@ class LlvmCodeGenerator : public CodeGenerator {
  public:
   std::string_view target_kind() const override { return "cpu"; }
   std::string tool_version(const Target&) const override;
+  std::vector<std::string> Architectures() const override;
   absl::StatusOr<Target> Complete(Target target) const override;
   absl::StatusOr<Target> Host() const override;
+  absl::StatusOr<Target> OfProcessor(const std::string& architecture,
+                                     const std::string& cpuinfo) const override;
   absl::StatusOr<Module> Generate(const LoweredProgram& program,
                                   const Workload& workload,
                                   const Target& target,

@@ -314,6 +314,17 @@ absl::StatusOr<Target> CompleteCpuTarget(Target target) {
   return target;
 }
 
+std::vector<std::string> CpuArchitectures() {
+  std::vector<std::string> known;
+  for (const char* name : {"x86_64", "aarch64", "arm", "riscv64", "riscv32",
+                           "powerpc64le", "s390x", "loongarch64"}) {
+    if (FindTarget(absl::StrCat(name, "-linux-gnu")).ok()) {
+      known.push_back(name);
+    }
+  }
+  return known;
+}
+
 absl::StatusOr<Target> HostCpuTarget() {
   Target target;
   target.triple = ShortTriple(llvm::sys::getProcessTriple());

@@ -4,6 +4,7 @@
 #define REGATTA_COMPILER_CODEGEN_LLVM_TARGET_INFO_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "compiler/target/target.h"
@@ -15,6 +16,9 @@ namespace regatta::cpu {
 // processor. InvalidArgument: no triple, an architecture this LLVM has not, a
 // format other than ELF, an unknown processor or feature (with near names).
 absl::StatusOr<Target> CompleteCpuTarget(Target target);
+
+// Architectures that this LLVM makes objects for, of those that boards have.
+std::vector<std::string> CpuArchitectures();
 
 // This machine's processor and the triple of this process.
 absl::StatusOr<Target> HostCpuTarget();

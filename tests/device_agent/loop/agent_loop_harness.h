@@ -93,6 +93,10 @@ class AgentLoopTest : public testing::Test {
       } else if (auto* close = std::get_if<CloseAction>(&action)) {
         closed_.push_back(close->reason);
         connected_ = false;
+      } else if (auto* session = std::get_if<SessionAction>(&action)) {
+        sessions_.push_back(session->state);
+      } else if (auto* build = std::get_if<BuildAction>(&action)) {
+        builds_.push_back(build->message);
       } else {
         ++connects_;
         connected_ = true;
@@ -246,6 +250,8 @@ class AgentLoopTest : public testing::Test {
   std::unique_ptr<AgentLoop> loop_;
   std::vector<v1::AgentMessage> sent_;
   std::vector<std::string> started_, stopped_, closed_;
+  std::vector<SessionState> sessions_;
+  std::vector<v1::TrackerMessage> builds_;
   int connects_ = 0;
   bool connected_ = false;
   int64_t ticks_ = 0;

@@ -315,6 +315,8 @@ class World {
         running_.erase(stop->assignment_id);
       } else if (std::holds_alternative<CloseAction>(action)) {
         Disconnect();
+      } else if (!std::holds_alternative<ConnectAction>(action)) {
+        // About builds, which this agent has nothing to do with.
       } else if (random_.Below(4) == 0) {
         loop_->OnDisconnected(absl::UnavailableError("refused"));
       } else {

@@ -32,6 +32,26 @@ class MachineTest : public testing::Test {
   std::string root_;
 };
 
+TEST_F(MachineTest, TellsOfItsOwnProcessorsAndOfWhatIsForAll) {
+  Put("/proc/cpuinfo",
+      "processor\t: 0\nCPU part\t: 0xd03\n\nprocessor\t: 1\n"
+      "CPU part\t: 0xd08\n\nprocessor\t: 2\nCPU part\t: 0xd08\n\n"
+      "Hardware\t: BCM2711\n");
+  const v1::BoardProcessor processor = ReadProcessor(root_, {1, 2});
+  EXPECT_FALSE(processor.architecture().empty());
+  EXPECT_EQ(processor.cpuinfo(),
+            "processor\t: 1\nCPU part\t: 0xd08\n\nprocessor\t: 2\n"
+            "CPU part\t: 0xd08\n\nHardware\t: BCM2711\n\n\n");
+  // A machine of a thousand processors is told of in part.
+  std::string text;
+  for (int cpu = 0; cpu < 1000; ++cpu) {
+    text += "processor\t: 0\nflags\t: " + std::string(1000, 'f') + "\n\n";
+  }
+  Put("/proc/cpuinfo", text);
+  EXPECT_LE(ReadProcessor(root_, {0}).cpuinfo().size(), 16u << 10);
+  EXPECT_GT(ReadProcessor(root_, {0}).cpuinfo().size(), 10u << 10);
+}
+
 TEST_F(MachineTest, ReadsWhatTheSystemSays) {
   Put("/etc/hostname", "lab7.example.org\n");
   Put("/etc/machine-id", "0123abcd\n");

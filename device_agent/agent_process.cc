@@ -1,0 +1,438 @@
+#include "device_agent/agent_process.h"
+
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "base/status_macros.h"
+#include "device_agent/devices/device_probes.h"
+#include "device_agent/devices/provider_list.h"
+#include "device_agent/loop/agent_runtime.h"
+#include "device_agent/loop/late_runner.h"
+#include "device_agent/loop/spool.h"
+#include "device_agent/measure/core_locks.h"
+#include "device_agent/measure/trial_runner.h"
+#include "device_agent/probe/emulator.h"
+#include "device_agent/probe/machine.h"
+#include "device_agent/remote/builder_key.h"
+#include "device_agent/remote/description_watch.h"
+#include "device_agent/remote/order_builder.h"
+#include "device_agent/remote/order_desk.h"
+#include "device_agent/remote/remote_build_worker.h"
+#include "device_agent/spawned_workers.h"
+#include "device_agent/spawner/cpu_list.h"
+#include "device_agent/spawner/spawner_client.h"
+#include "device_agent/tracker_client.h"
+
+namespace regatta {
+namespace {
+
+// An agent that was told to stop is gone after this, whatever it waits for; its
+// workers die with it.
+constexpr absl::Duration kStopLimit = absl::Milliseconds(1800);
+
+// After a failure to have the board described.
+constexpr absl::Duration kDescribeAgain = absl::Seconds(5);
+
+// Fills in the defaults that depend on the machine, and checks.
+absl::Status CompleteFlags(AgentFlags* flags) {
+  RETURN_IF_ERROR(CheckAddress(flags->tracker));
+  if (flags->lock_folder.empty()) flags->lock_folder = DefaultLockFolder();
+  if (flags->worker_dir.empty()) {
+    std::error_code error;
+    flags->worker_dir =
+        std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+    if (error) {
+      return absl::InternalError(
+          absl::StrCat("cannot find this program's folder: ", error.message(),
+                       "; give --worker-dir"));
+    }
+  }
+  if (flags->state.empty()) flags->state = DefaultStateDir();
+  if (!flags->cuda_driver.empty()) {
+    std::error_code error;
+    flags->cuda_driver = std::filesystem::absolute(flags->cuda_driver, error);
+    if (error) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--cuda-driver: ", error.message()));
+    }
+  }
+  return MakeStateDir(flags->state);
+}
+
+absl::StatusOr<std::unique_ptr<Spool>> OpenSpool(const std::string& state) {
+  ASSIGN_OR_RETURN(std::unique_ptr<SpoolStorage> storage,
+                   OpenSpoolFile(state + "/results.spool"));
+  return Spool::Open(std::move(storage), SpoolLimits{});
+}
+
+sigset_t StopSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+// They are blocked and wait to be taken.
+bool StopAsked() {
+  sigset_t pending;
+  sigpending(&pending);
+  return sigismember(&pending, SIGTERM) == 1 ||
+         sigismember(&pending, SIGINT) == 1;
+}
+
+// The process ends in time even if something below hangs.
+void EndWithin(absl::Duration limit, int code) {
+  std::thread([limit, code] {
+    const timespec wait = absl::ToTimespec(limit);
+    nanosleep(&wait, nullptr);
+    _exit(code);
+  }).detach();
+}
+
+RunnerOptions RunnerOptionsOf(const AgentFlags& flags) {
+  RunnerOptions options;
+  options.worker_dir = flags.worker_dir;
+  options.exec_prefix =
+      absl::StrSplit(flags.exec_prefix, ' ', absl::SkipEmpty());
+  options.state_dir = flags.state;
+  options.lock_folder = flags.lock_folder;
+  options.required_sandbox = flags.require_sandbox;
+  return options;
+}
+
+uint64_t RandomSeed() {
+  uint64_t seed = 0;
+  const std::string random = RandomId();
+  std::memcpy(&seed, random.data(), sizeof(seed));
+  return seed;
+}
+
+class AgentProcess {
+ public:
+  explicit AgentProcess(AgentFlags flags) : flags_(std::move(flags)) {}
+
+  absl::Status Serve();
+
+ private:
+  // Flags, spawner, signals; who builds.
+  absl::Status Begin();
+  // What the tracker is told first, but for devices.
+  absl::Status MakeGreeting();
+  // Session with the tracker.
+  absl::Status StartRuntime();
+  absl::Status OfferBuilds();
+  // Finds the devices and makes what measures on them.
+  absl::Status FindBoardDevices();
+  absl::Status ServeDevices();
+  void Announce() const;
+  // Waits for SIGTERM or Ctrl-C. Unavailable when the spawner died meanwhile,
+  // or builders describe a device as another one.
+  absl::Status AwaitStop() const;
+  bool Ending() const { return stopping_ || StopAsked() || !spawner_->alive(); }
+
+  AgentFlags flags_;
+  AgentRoles roles_;
+  std::atomic<bool> stopping_ = false;
+  bool measure_only_ = false;
+  std::vector<std::string> trusted_;
+  Providers providers_;
+  std::vector<int> cpus_;
+  std::shared_ptr<SpawnerClient> spawner_;
+  RunnerOptions runner_options_;
+  v1::Hello hello_;
+  DeviceProbes::Options probes_;
+  std::unique_ptr<BuildWorkerInfo> build_info_;
+  std::unique_ptr<SpawnedRunWorkers> run_info_;
+  std::unique_ptr<CoreLocks> build_locks_;
+  std::unique_ptr<SigningKey> key_;
+  std::unique_ptr<TrackerClient> connection_;
+  LateRunner late_runner_;
+  // In the order in which they end: the last first, but see Serve.
+  std::unique_ptr<AgentRuntime> runtime_;
+  std::unique_ptr<OrderDesk> desk_;
+  std::unique_ptr<OrderBuilder> order_builder_;
+  std::unique_ptr<TrialRunner> runner_;
+  std::unique_ptr<DeviceProbes> probing_;
+  std::unique_ptr<DescriptionWatch> watch_;
+};
+
+absl::Status AgentProcess::Begin() {
+  RETURN_IF_ERROR(CompleteFlags(&flags_));
+  ASSIGN_OR_RETURN(roles_, ParseRoles(flags_));
+  ASSIGN_OR_RETURN(providers_, ChooseProviders(flags_.devices));
+  ASSIGN_OR_RETURN(cpus_, ChooseCpus(flags_.cores, AllowedCpus()));
+  ASSIGN_OR_RETURN(trusted_, ParseTrustedBuilders(flags_.trust_builders));
+  runner_options_ = RunnerOptionsOf(flags_);
+  const bool worker_missing =
+      absl::IsNotFound(BuildWorkerOf(runner_options_).status());
+  measure_only_ = roles_.device && (flags_.measure_only ||
+                                    (worker_missing && !trusted_.empty()));
+  if (!measure_only_ && !trusted_.empty()) {
+    LOG(kWarning) << "--trust-builder changes nothing: this board has a build "
+                     "worker of its own; --measure-only does without it";
+    trusted_.clear();
+  }
+  ASSIGN_OR_RETURN(probes_.board.emulator, FindEmulator());
+  // Before any thread and any gRPC: nothing but the spawner forks. What needs
+  // an emulator here needs one there.
+  ASSIGN_OR_RETURN(
+      spawner_, SpawnerClient::Start(flags_.worker_dir + "/regatta-spawner", {},
+                                     probes_.board.emulator.empty()
+                                         ? std::vector<std::string>()
+                                         : runner_options_.exec_prefix));
+  const sigset_t signals = StopSignals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  return absl::OkStatus();
+}
+
+absl::Status AgentProcess::OfferBuilds() {
+  ASSIGN_OR_RETURN(SigningKey key, LoadOrMakeBuilderKey(flags_.state));
+  key_ = std::make_unique<SigningKey>(std::move(key));
+  build_locks_ = std::make_unique<CoreLocks>(flags_.lock_folder);
+  RETURN_IF_ERROR(build_locks_->Check(cpus_));
+  v1::BuilderOffer& offer = *hello_.mutable_builder();
+  offer.set_public_key(key_->public_key());
+  const int most = static_cast<int>(cpus_.size());
+  const int usual = roles_.device ? 1 : CorePlan(cpus_).builders();
+  offer.set_slots(flags_.builds == 0 ? usual : std::min(flags_.builds, most));
+  const std::unique_ptr<BuildWorker> worker =
+      SpawnedBuildWorker(runner_options_, spawner_);
+  absl::StatusOr<v1::BuilderReach> reach = AskReach(*worker);
+  if (!reach.ok()) return Annotate(reach.status(), "asking the build worker");
+  *offer.mutable_reach() = *std::move(reach);
+  return absl::OkStatus();
+}
+
+absl::Status AgentProcess::MakeGreeting() {
+  Board& board = probes_.board;
+  board.machine = ReadMachine("");
+  board.cpus = cpus_;
+  board.device_class = flags_.device_class;
+  board.credit = flags_.credit;
+  board.cuda_driver = flags_.cuda_driver;
+  board.measure_only = measure_only_;
+  runner_options_.host = HostRequest(
+      flags_, measure_only_, /*emulated=*/!board.emulator.empty(), cpus_);
+  if (!measure_only_) {
+    build_info_ = std::make_unique<DescribingWorker>(
+        SpawnedBuildWorker(runner_options_, spawner_), runner_options_.host,
+        /*cancelled=*/nullptr);
+    ASSIGN_OR_RETURN(
+        board.host, DescribeHost(static_cast<int>(cpus_.size()), *build_info_));
+  }
+  ASSIGN_OR_RETURN(
+      hello_, MakeHello(flags_, board.machine, cpus_, flags_.state, board.host,
+                        /*simulated=*/!board.emulator.empty()));
+  hello_.set_sandbox(spawner_->SandboxText());
+  board.agent_id = hello_.agent_id();
+  for (const std::string& key : trusted_) hello_.add_trusted_builders(key);
+  hello_.set_devices_follow(measure_only_);
+  if (roles_.builder) RETURN_IF_ERROR(OfferBuilds());
+  return absl::OkStatus();
+}
+
+absl::Status AgentProcess::StartRuntime() {
+  ASSIGN_OR_RETURN(std::unique_ptr<Spool> spool, OpenSpool(flags_.state));
+  connection_ = std::make_unique<TrackerClient>(flags_.tracker);
+  AgentLoop::Options options;
+  options.hello = hello_;
+  runtime_ = std::make_unique<AgentRuntime>(
+      options, &RealClock(), Random(RandomSeed()), std::move(spool),
+      connection_.get());
+  const auto send = [this](v1::AgentMessage message) {
+    runtime_->SendBuildMessage(std::move(message));
+  };
+  if (measure_only_) {
+    OrderDesk::Options desk;
+    desk.trusted = trusted_;
+    desk.limit = absl::Seconds(flags_.builder_wait_s);
+    desk_ = std::make_unique<OrderDesk>(std::move(desk), &RealClock(), send);
+    runtime_->SetBuildPeer(desk_.get());
+    build_info_ = std::make_unique<DescribingWorker>(
+        std::make_unique<RemoteBuildWorker>(desk_.get()), runner_options_.host,
+        [this] { return Ending(); });
+    runner_options_.builders = [this] {
+      return std::make_unique<RemoteBuildWorker>(desk_.get());
+    };
+  }
+  if (roles_.builder) {
+    ASSIGN_OR_RETURN(BuildWorkerOptions build, BuildWorkerOf(runner_options_));
+    std::vector<OrderBuilder::Slot> slots;
+    for (int i = 0; i < hello_.builder().slots(); ++i) {
+      const int cpu = cpus_[static_cast<size_t>(i)];
+      build.cpu_list = FormatCpuList({cpu});
+      slots.push_back({cpu, std::make_unique<BuildClient>(build, spawner_)});
+    }
+    order_builder_ = std::make_unique<OrderBuilder>(
+        *key_, hello_.agent_id(), std::move(slots), build_locks_.get(), send);
+    runtime_->SetBuildPeer(order_builder_.get());
+  }
+  // Without a spawner every start would fail: what waits is given back instead,
+  // when this process ends.
+  runner_options_.may_start = [gate = runtime_->StartGate(),
+                               spawner = spawner_](const std::string& id) {
+    return spawner->alive() && gate(id);
+  };
+  return absl::OkStatus();
+}
+
+absl::Status AgentProcess::FindBoardDevices() {
+  Board& board = probes_.board;
+  run_info_ = std::make_unique<SpawnedRunWorkers>(runner_options_, spawner_);
+  board.run_worker = run_info_.get();
+  board.build_worker = build_info_.get();
+  if (measure_only_) {
+    std::cout
+        << "agent " << hello_.agent_id()
+        << " asks the builders that it trusts how to build for it, tracker "
+        << flags_.tracker << std::endl;
+    int64_t builders = 0;
+    for (bool known = false; !known;) {
+      absl::StatusOr<v1::Description> host =
+          DescribeHost(static_cast<int>(cpus_.size()), *build_info_);
+      if (Ending()) return absl::CancelledError("told to stop");
+      known = host.ok();
+      if (known) {
+        board.host = *std::move(host);
+      } else if (absl::IsUnavailable(host.status()) ||
+                 absl::IsFailedPrecondition(host.status())) {
+        return host.status();  // somebody has to change something here
+      } else {
+        LOG(kWarning) << host.status().message();
+        builders = desk_->AwaitChange(builders, kDescribeAgain,
+                                      [this] { return Ending(); });
+      }
+    }
+  }
+  ASSIGN_OR_RETURN(probes_.devices, FindDevices(providers_, board));
+  for (FoundDevice& device : probes_.devices) {
+    ServedDevice& served = device.served;
+    if (served.needs.driver) {
+      served.info.set_sandbox(SandboxOf(served.needs, *spawner_));
+    }
+    *hello_.add_devices() = served.info;
+    runner_options_.devices.push_back(served);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AgentProcess::ServeDevices() {
+  ASSIGN_OR_RETURN(runner_, CreateTrialRunner(runner_options_, spawner_,
+                                              runtime_->ResultSink()));
+  late_runner_.Set(runner_.get());
+  probes_.state_dir = flags_.state;
+  probes_.lock_folder = flags_.lock_folder;
+  probes_.on_device = [this](const v1::DeviceInfo& now) {
+    runner_->UpdateDevice(now);
+  };
+  probes_.on_devices = [this](const std::vector<v1::DeviceInfo>& now) {
+    runtime_->SetDevices(now);
+  };
+  return absl::OkStatus();
+}
+
+void AgentProcess::Announce() const {
+  std::cout << "agent " << hello_.agent_id();
+  for (const v1::DeviceInfo& device : hello_.devices()) {
+    std::cout << ", device " << device.device_class() << " on processors "
+              << device.cpu_list();
+  }
+  if (roles_.builder) {
+    std::cout << ", builder " << absl::BytesToHexString(key_->public_key());
+  }
+  std::cout << ", tracker " << flags_.tracker << std::endl;
+}
+
+absl::Status AgentProcess::AwaitStop() const {
+  const sigset_t signals = StopSignals();
+  const timespec moment = {0, 100'000'000};
+  while (sigtimedwait(&signals, nullptr, &moment) < 0) {
+    if (!spawner_->alive()) {
+      return absl::UnavailableError(
+          "regatta-spawner died; without it nothing can be run");
+    }
+    if (watch_ == nullptr) continue;
+    if (const std::string why = watch_->WhyRestart(); !why.empty()) {
+      return absl::UnavailableError(why + "; start this agent again");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AgentProcess::Serve() {
+  RETURN_IF_ERROR(Begin());
+  RETURN_IF_ERROR(MakeGreeting());
+  // A board that knows its devices says so in its first word.
+  if (roles_.device && !measure_only_) RETURN_IF_ERROR(FindBoardDevices());
+  RETURN_IF_ERROR(StartRuntime());
+  if (roles_.device && !measure_only_) RETURN_IF_ERROR(ServeDevices());
+  runtime_->Start(&late_runner_);
+  if (measure_only_) {
+    if (absl::Status found = FindBoardDevices(); !found.ok()) {
+      EndWithin(kStopLimit, 0);
+      runtime_->Stop();
+      return absl::IsCancelled(found) ? absl::OkStatus() : found;
+    }
+    RETURN_IF_ERROR(ServeDevices());
+    runtime_->SetDevices({hello_.devices().begin(), hello_.devices().end()});
+  }
+  if (roles_.device) probing_ = std::make_unique<DeviceProbes>(probes_);
+  if (measure_only_) {
+    DescriptionWatch::Options watch;
+    watch.desk = desk_.get();
+    watch.builders = build_info_.get();
+    watch.host = runner_options_.host;
+    watch.host.set_cores(static_cast<int>(cpus_.size()));
+    watch.devices = runner_options_.devices;
+    watch.on_build = [this](const std::string& id, const DeviceBuild& build) {
+      probing_->SetBuild(id, build);
+    };
+    watch_ = std::make_unique<DescriptionWatch>(std::move(watch));
+  }
+  Announce();
+  const absl::Status ended = AwaitStop();
+  stopping_ = true;
+  EndWithin(kStopLimit, ended.ok() ? 0 : 1);
+  runtime_->Stop();
+  watch_.reset();
+  probing_.reset();
+  runner_.reset();
+  order_builder_.reset();
+  return ended;
+}
+
+}  // namespace
+
+absl::Status ServeAgent(AgentFlags flags) {
+  return AgentProcess(std::move(flags)).Serve();
+}
+
+absl::Status PrintBuilderKey(AgentFlags flags) {
+  RETURN_IF_ERROR(CompleteFlags(&flags));
+  ASSIGN_OR_RETURN(const SigningKey key, LoadOrMakeBuilderKey(flags.state));
+  std::cout << absl::BytesToHexString(key.public_key()) << std::endl;
+  return absl::OkStatus();
+}
+
+}  // namespace regatta

@@ -1,0 +1,175 @@
+// A measure-only board and builders as real processes: tuning without a
+// compiler on the board, with a builder killed in the middle.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "tests/e2e/fleet.h"
+
+namespace regatta::testing {
+namespace {
+
+const char kWorkload[] = "matmul(m=64,n=64,k=64)";
+
+class Builders : public ::testing::Test {
+ protected:
+  Builders() : fleet_({"--no-agent"}) {
+    EXPECT_TRUE(WaitFor(absl::Seconds(20), [&] {
+      return !fleet_.server().empty();
+    })) << fleet_.Logs();
+    const std::string server = fleet_.server();
+    const size_t colon = server.rfind(':');
+    tracker_ = absl::StrCat(server.substr(0, colon), ":",
+                            std::stoi(server.substr(colon + 1)) + 1);
+  }
+  ~Builders() override {
+    for (const auto& agent : agents_) agent->Signal(SIGTERM);
+    for (const auto& agent : agents_) agent->Wait(absl::Seconds(10));
+  }
+
+  std::string State(const std::string& name) const {
+    return absl::StrCat(state_.path(), "/", name);
+  }
+  std::string KeyOf(const std::string& name) const {
+    const ProcessResult printed =
+        RunProcess({Program("regatta-agent"), "--print-builder-key", "--state",
+                    State(name)},
+                   {}, absl::Seconds(20));
+    EXPECT_EQ(printed.exit_code, 0) << printed.err;
+    return std::string(absl::StripAsciiWhitespace(printed.out));
+  }
+  Process& Start(const std::string& name, std::vector<std::string> arguments) {
+    std::vector<std::string> argv = {Program("regatta-agent"),
+                                     "--tracker",
+                                     tracker_,
+                                     "--id",
+                                     name,
+                                     "--state",
+                                     State(name)};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    agents_.push_back(std::make_unique<Process>(argv, Environment{}));
+    return *agents_.back();
+  }
+  Process& StartBuilder(const std::string& name) {
+    return Start(name, {"--role", "builder"});
+  }
+  Process& StartBoard(const std::vector<std::string>& keys) {
+    std::vector<std::string> arguments = {"--measure-only"};
+    for (const std::string& key : keys) {
+      arguments.insert(arguments.end(), {"--trust-builder", key});
+    }
+    return Start("board", std::move(arguments));
+  }
+  bool AwaitBoard() {
+    return WaitFor(absl::Seconds(60), [&] {
+      const ProcessResult result = fleet_.Run({"devices", "--json"});
+      if (result.exit_code != 0) return false;
+      const Json devices = Json::parse(result.out)["devices"];
+      // By then the server has heard of it too.
+      return !devices.empty() && devices[0]["health"] != "probing";
+    });
+  }
+  // Records of the board's trials that were timed.
+  std::vector<Json> Timed() const {
+    std::vector<Json> timed;
+    const Json document = fleet_.Document({"records", kWorkload});
+    for (const Json& record : document["records"]) {
+      if (record["outcome"] == "ok") timed.push_back(record);
+    }
+    return timed;
+  }
+
+  Fleet fleet_;
+  TempDir state_;
+  std::string tracker_;
+  std::vector<std::unique_ptr<Process>> agents_;
+};
+
+TEST_F(Builders, ABoardWithoutACompilerIsTunedWhileABuilderIsKilled) {
+  const std::string first = KeyOf("first"), second = KeyOf("second");
+  ASSERT_EQ(first.size(), 64);
+  ASSERT_NE(first, second);
+  Process& doomed = StartBuilder("first");
+  StartBoard({first, second});
+  ASSERT_TRUE(AwaitBoard()) << fleet_.Logs();
+  const Json listed = fleet_.Document({"devices"});
+  ASSERT_EQ(listed["devices"].size(), 1) << listed.dump(1);
+  EXPECT_EQ(listed["devices"][0]["measure_only"], true);
+  EXPECT_EQ(listed["devices"][0]["builder"], "first");
+  ASSERT_EQ(listed["builders"].size(), 1) << listed.dump(1);
+  EXPECT_EQ(listed["builders"][0]["key"], first);
+
+  const auto tune = fleet_.Start(
+      {"tune", kWorkload, "--trials", "20", "--seed", "4", "--json"});
+  ASSERT_TRUE(WaitFor(absl::Seconds(60), [&] {
+    return fleet_.TrialsOf(1) >= 3;
+  })) << fleet_.Logs();
+  doomed.Signal(SIGKILL);
+  doomed.Wait(absl::Seconds(10));
+  StartBuilder("second");
+  const ProcessResult ended = tune->Wait(absl::Seconds(120));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err << fleet_.Logs();
+  const Json job = Json::parse(ended.out);
+  EXPECT_EQ(job["state"], "done") << job.dump(1);
+  EXPECT_EQ(job["tasks"][0]["trials"], 20);
+
+  std::set<std::string> builders;
+  const std::vector<Json> timed = Timed();
+  ASSERT_GT(timed.size(), 5u);
+  for (const Json& record : timed) {
+    builders.insert(record["builder"].get<std::string>());
+  }
+  EXPECT_EQ(builders, (std::set<std::string>{"first ed25519:" + first,
+                                             "second ed25519:" + second}));
+  // The same code as whoever builds here makes of the same schedules.
+  for (size_t i = 0; i < timed.size(); i += timed.size() / 3) {
+    const std::string schedule = timed[i]["schedule"];
+    const Json here = fleet_.Document(
+        {"run", kWorkload, "--schedule", schedule, "--threads",
+         absl::StrCat(timed[i]["threads"].get<int>())});
+    EXPECT_EQ(here["binary_hash"], timed[i]["binary_hash"]) << schedule;
+  }
+  const Json best = fleet_.Document({"best", kWorkload});
+  EXPECT_EQ(best["grade"], "exact") << best.dump(1);
+}
+
+TEST_F(Builders, ABoardRunsNothingOfABuilderThatItDoesNotName) {
+  const std::string named = KeyOf("absent");
+  StartBuilder("stranger");
+  Process& board = StartBoard({named});
+  ASSERT_TRUE(WaitFor(absl::Seconds(30), [&] {
+    return !fleet_.Document({"devices"})["builders"].empty() &&
+           fleet_.Logs().find("agent board is here") != std::string::npos;
+  })) << fleet_.Logs();
+  // It is not even described by one.
+  EXPECT_TRUE(fleet_.Document({"devices"})["devices"].empty());
+  board.Signal(SIGTERM);
+  EXPECT_EQ(board.Wait(absl::Seconds(10)).exit_code, 0);
+}
+
+TEST_F(Builders, WrongFlagsSayWhatIsWrong) {
+  const struct {
+    std::vector<std::string> arguments;
+    std::string says;
+  } cases[] = {
+      {{"--measure-only"}, "--trust-builder"},
+      {{"--measure-only", "--trust-builder", "abc"}, "64 hexadecimal digits"},
+      {{"--measure-only", "--role", "builder", "--trust-builder",
+        std::string(64, 'a')},
+       "--measure-only"},
+      {{"--role", "cook"}, "cook"},
+  };
+  for (const auto& test : cases) {
+    Process& agent = Start("wrong", test.arguments);
+    const ProcessResult ended = agent.Wait(absl::Seconds(20));
+    EXPECT_EQ(ended.exit_code, 2) << ended.err;
+    EXPECT_NE(ended.err.find(test.says), std::string::npos) << ended.err;
+  }
+}
+
+}  // namespace
+}  // namespace regatta::testing
