@@ -11,13 +11,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "device_agent/probe/machine.h"
+#include "proto/device_class.h"
 #include "regatta/v1/fleet_service.pb.h"
 #include "regatta/v1/worker.pb.h"
 
 namespace regatta {
-
-// Ids and classes of devices that are simulated or emulated begin so.
-inline constexpr char kSimulatedPrefix[] = "simulated-";
 
 struct AgentFlags {
   std::string tracker = "127.0.0.1:7471";

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "proto/device_class.h"
 #include "proto/policy_limits.h"
 #include "server/query/best_query.h"
 
@@ -122,15 +123,18 @@ absl::StatusOr<v1::BestAnswer> AnswerBestRequest(
   RETURN_IF_ERROR(ResolveWorkload(context, request.workload(), memo, question));
   question.device_class = device_class;
   ASSIGN_OR_RETURN(question.target, ResolveTarget(context, request, memo));
-  question.simulated = context.is_simulated && !device_class.empty() &&
-                       context.is_simulated(device_class);
+  const auto is_simulated = [&context](const std::string& name) {
+    return IsSimulatedClass(name) ||
+           (context.is_simulated && context.is_simulated(name));
+  };
+  question.simulated = is_simulated(device_class);
   BestContext best;
   best.source = context.source;
   best.memo = &memo;
   if (!device_class.empty()) {
     ASSIGN_OR_RETURN(best.measure_protocol, ProtocolOf(context, device_class));
   }
-  best.is_simulated = context.is_simulated;
+  best.is_simulated = is_simulated;
   if (context.taken_target && !device_class.empty()) {
     best.taken_by = context.taken_by;
     best.taken_target = context.taken_target(device_class);

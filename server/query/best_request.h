@@ -40,6 +40,7 @@ struct BestRequestContext {
   // Target text of a class. Null or absent: the facts of the source's classes.
   std::function<std::optional<std::string>(const std::string& device_class)>
       target_of_class;
+  // Beside the classes whose name says so (proto/device_class.h). Null: none.
   std::function<bool(const std::string& device_class)> is_simulated;
   // Null or empty: the facts of the source's classes.
   std::function<std::string(const std::string& device_class)> measure_protocol;

@@ -146,6 +146,12 @@ void PlantLittle(TuningLog& log, const std::string& compiler) {
   plant.Store(plant.Make(kOnOtherClass, kClassB));
 }
 
+void PlantOn(TuningLog& log, const std::string& compiler,
+             const std::string& workload, const char* device_class) {
+  Planter plant(log, compiler);
+  plant.Store(plant.Make(workload, device_class));
+}
+
 std::vector<v1::BestRequest> PlantedQuestions() {
   const std::vector<std::string> workloads = {
       kMeasured,

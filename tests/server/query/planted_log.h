@@ -20,6 +20,10 @@ void PlantLog(TuningLog& log, const std::string& compiler);
 // Fills an empty log with one record of each class.
 void PlantLittle(TuningLog& log, const std::string& compiler);
 
+// Adds one default that was measured on `device_class`, of kOtherTargetText.
+void PlantOn(TuningLog& log, const std::string& compiler,
+             const std::string& workload, const char* device_class);
+
 // Over workloads in several spellings, classes, targets and policies; some make
 // no sense.
 std::vector<v1::BestRequest> PlantedQuestions();

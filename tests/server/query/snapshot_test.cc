@@ -291,6 +291,32 @@ TEST_F(SnapshotTest, RowsOfAnotherLogAreSuggestionsAsInTheLog) {
   EXPECT_EQ(other->time_ns(), 0);
 }
 
+// A log knows a class by its name alone.
+TEST_F(SnapshotTest, SimulatedClassesOfALogAnswerForNoTarget) {
+  for (const bool simulated : {false, true}) {
+    const std::string name = simulated ? "simulated-b-4c" : "real-b-4c";
+    const std::string path = Path(name + ".db");
+    {
+      const auto log = OpenTuningLog(path);
+      ASSERT_TRUE(log.ok());
+      testing::PlantOn(**log, kCompiler, "matmul(m=16,n=16,k=16)",
+                       name.c_str());
+    }
+    v1::BestRequest request;
+    request.set_workload("matmul(m=16,n=16,k=16)");
+    request.set_target(testing::kOtherTargetText);
+    for (const size_t rows : {0, 1000}) {
+      BestFileOptions options = FileOptions();
+      options.read_whole_rows = rows;
+      const auto file = BestFile::OpenLog(path, options);
+      ASSERT_TRUE(file.ok()) << file.status();
+      const auto answer = (*file)->Answer(request, 5);
+      ASSERT_TRUE(answer.ok()) << answer.status();
+      EXPECT_EQ(answer->grade(), simulated ? "default" : "compatible") << rows;
+    }
+  }
+}
+
 TEST_F(SnapshotTest, AnEmptyLogMakesASnapshotThatHasNoClass) {
   auto empty = OpenTuningLog(Path("empty.db"));
   ASSERT_TRUE(empty.ok());
