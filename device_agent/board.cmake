@@ -33,8 +33,8 @@ add_library(regatta_run STATIC
   run/cuda_module.cc run/cuda_probe.cc run/cuda_runtime.cc
   run/host_probe.cc run/host_runtime.cc run/instruction_clock.cc
   run/module_runtime.cc run/opencl_api.cc
-  run/opencl_device.cc run/opencl_memory.cc run/opencl_probe.cc
-  run/opencl_runtime.cc run/probe_kernel.cc
+  run/opencl_device.cc run/opencl_limits.cc run/opencl_memory.cc
+  run/opencl_probe.cc run/opencl_runtime.cc run/probe_kernel.cc
   run/run_session.cc run/runtime_list.cc)
 target_link_libraries(regatta_run PUBLIC
   regatta_proto regatta_verify regatta_sandbox regatta_noise_floor

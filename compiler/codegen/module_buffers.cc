@@ -34,6 +34,10 @@ std::vector<int> DescribeBuffers(const LoweredProgram& lowered,
     described.space = space;
     if (described.role == BufferRole::kWorkspace) {
       if (lowered.workspace_offset[i] < 0) continue;  // a register, or unused
+      if (buffer.image_row > 0) {
+        described.image_width = buffer.image_row / loop::kPixelElements;
+        described.image_height = buffer.elements / buffer.image_row;
+      }
       if (space == MemorySpace::kHost) {
         described.workspace_offset = lowered.workspace_offset[i];
         described.bytes = lowered.workspace_stride[i] *

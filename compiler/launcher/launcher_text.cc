@@ -133,7 +133,9 @@ std::string LauncherTables(const LauncherRequest& request) {
       const bool workspace = buffer.role == BufferRole::kWorkspace;
       if (!workspace) ++tensors;
       absl::StrAppend(&buffers, "    {", buffer.bytes, "u, ",
-                      buffer.role == BufferRole::kInput ? 0 : 1, "}, /* ",
+                      buffer.role == BufferRole::kInput ? 0 : 1, ", ",
+                      buffer.image_width, ", ", buffer.image_height, ", ",
+                      buffer.dtype == DType::kF16 ? 1 : 0, "}, /* ",
                       workspace ? "workspace " : "", CommentText(buffer.name),
                       " */\n");
     }
@@ -159,6 +161,8 @@ std::string LauncherTables(const LauncherRequest& request) {
       WithName(R"(typedef struct {
   size_t bytes;
   int written;
+  int image_width, image_height; /* in pixels of four elements; 0: no image */
+  int half;
 } @_buffer;
 
 typedef struct {

@@ -4,8 +4,9 @@
 // launcher's name (WithName); everything at file level begins with "@_", so
 // that it meets no name of the caller's. What depends on the modules is a few
 // tables:
-//   @_buffers    bytes and whether it is written, by function: its tensors in
-//                the order of the parameters, then its workspace
+//   @_buffers    bytes, whether it is written, and what image it is, by
+//                function: its tensors in the order of the parameters, then its
+//                workspace
 //   @_arguments  places in the function's part of @_buffers
 //   @_launches   kernels in the order of calls, with their geometry
 //   @_functions  which part of the others belongs to which function

@@ -83,6 +83,8 @@ typedef struct {
                       const void *value);
   void *(*CreateBuffer)(void *context, uint64_t flags, size_t bytes,
                         void *host, int *error);
+  void *(*CreateImage)(void *context, uint64_t flags, const void *format,
+                       const void *description, void *host, int *error);
   int (*ReleaseMemObject)(void *memory);
   int (*EnqueueNDRangeKernel)(void *queue, void *kernel,
                               unsigned int dimensions, const size_t *offset,
@@ -140,6 +142,7 @@ static int @_load_driver(@_driver *cl) {
   missing |= @_find(library, "clReleaseKernel", &cl->ReleaseKernel);
   missing |= @_find(library, "clSetKernelArg", &cl->SetKernelArg);
   missing |= @_find(library, "clCreateBuffer", &cl->CreateBuffer);
+  missing |= @_find(library, "clCreateImage", &cl->CreateImage);
   missing |= @_find(library, "clReleaseMemObject", &cl->ReleaseMemObject);
   missing |= @_find(library, "clEnqueueNDRangeKernel",
                     &cl->EnqueueNDRangeKernel);
@@ -258,14 +261,39 @@ static int @_load_code(@_handle *handle) {
   return @_code(error);
 }
 
+/* A two-dimensional image of pixels of four elements. */
+static void *@_image(@_handle *handle, const @_buffer *buffer, int *error) {
+  const uint64_t read_write = 1;
+  struct {
+    unsigned int order, type;
+  } format;
+  struct {
+    unsigned int kind;
+    size_t width, height, depth, layers, row_bytes, layer_bytes;
+    unsigned int mip_levels, samples;
+    void *memory;
+  } description;
+  memset(&description, 0, sizeof(description));
+  format.order = 0x10B5;
+  format.type = buffer->half ? 0x10DD : 0x10DE;
+  description.kind = 0x10F1;
+  description.width = (size_t)buffer->image_width;
+  description.height = (size_t)buffer->image_height;
+  return handle->cl.CreateImage(handle->context, read_write, &format,
+                                &description, NULL, error);
+}
+
 /* Device memory for buffers [begin, end) that have none. */
 static int @_allocate(@_handle *handle, int begin, int end) {
   const uint64_t read_write = 1;
   int error = 0, i;
   for (i = begin; i < end && error == 0; ++i) {
     if (handle->memory[i] != NULL) continue;
-    handle->memory[i] = handle->cl.CreateBuffer(
-        handle->context, read_write, @_buffers[i].bytes, NULL, &error);
+    handle->memory[i] =
+        @_buffers[i].image_width > 0
+            ? @_image(handle, &@_buffers[i], &error)
+            : handle->cl.CreateBuffer(handle->context, read_write,
+                                      @_buffers[i].bytes, NULL, &error);
   }
   return @_code(error);
 }

@@ -43,6 +43,8 @@ enum class Scope {
                // own, and nothing is in it at first. Device kernels only
 };
 
+inline constexpr int64_t kPixelElements = 4;  // of an image
+
 struct Buffer {
   std::string name;
   DType dtype = DType::kF32;
@@ -52,6 +54,10 @@ struct Buffer {
   // Workspace written inside a parallel loop and used by one iteration only:
   // each thread gets its own copy.
   bool per_thread = false;
+  // Elements of a row of an image: memory that is read and written in pixels of
+  // four elements through caches of its own. 0: plain memory. See
+  // image_verify.h.
+  int64_t image_row = 0;
 };
 
 // 0 <= form < bound.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "compiler/lower/image_verify.h"
 #include "compiler/lower/passes/drop_unit_loops.h"
 #include "compiler/lower/passes/fold_guards.h"
 #include "compiler/lower/passes/plan_workspace.h"
@@ -13,7 +14,9 @@ namespace regatta {
 namespace {
 
 absl::Status VerifyAfter(const loop::Program& program, std::string_view pass) {
-  return Annotate(loop::Verify(program),
+  absl::Status status = loop::Verify(program);
+  if (status.ok()) status = loop::VerifyImages(program);
+  return Annotate(std::move(status),
                   absl::StrCat("after ", std::string(pass)));
 }
 

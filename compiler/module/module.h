@@ -63,6 +63,9 @@ struct ModuleBuffer {
   // device memory is an allocation of its own.
   int64_t workspace_offset = 0;
   std::string packing_kernel;  // kConstant only; "" when used as given
+  // Pixels of four elements, where kernels take a two-dimensional image; 0:
+  // plain memory. Workspace of devices only.
+  int64_t image_width = 0, image_height = 0;
 };
 
 // One kernel. Extents are constants today.

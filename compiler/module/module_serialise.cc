@@ -20,11 +20,12 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kMagic = "RGTM";
-constexpr uint32_t kFormatVersion = 2;
+constexpr uint32_t kFormatVersion = 3;
 constexpr size_t kHeaderBytes = 4 + 4 + 3 * 8;
 constexpr uint64_t kMaxDescriptionBytes = 16 << 20;
 constexpr int64_t kMaxBytes = int64_t{1} << 40;  // of one buffer
 constexpr int64_t kMaxAlignment = 1 << 20;
+constexpr int64_t kMaxImage = 1 << 24;
 constexpr int64_t kMaxThreads = 1 << 16;
 constexpr int64_t kMaxInt = std::numeric_limits<int32_t>::max();
 
@@ -78,7 +79,9 @@ json Describe(const ModuleBuffer& buffer) {
           {"alignment", buffer.alignment},
           {"space", WordFor(kSpaces, buffer.space)},
           {"workspace_offset", buffer.workspace_offset},
-          {"packing_kernel", buffer.packing_kernel}};
+          {"packing_kernel", buffer.packing_kernel},
+          {"image_width", buffer.image_width},
+          {"image_height", buffer.image_height}};
 }
 
 json Describe(const ModuleKernel& kernel) {
@@ -136,8 +139,16 @@ absl::StatusOr<ModuleBuffer> ReadBuffer(const JsonFields& fields,
   ASSIGN_OR_RETURN(buffer.workspace_offset,
                    fields.Int("workspace_offset", 0, kMaxBytes));
   ASSIGN_OR_RETURN(buffer.packing_kernel, fields.String("packing_kernel"));
+  ASSIGN_OR_RETURN(buffer.image_width, fields.Int("image_width", 0, kMaxImage));
+  ASSIGN_OR_RETURN(buffer.image_height,
+                   fields.Int("image_height", 0, kMaxImage));
   if ((buffer.alignment & (buffer.alignment - 1)) != 0) {
     return fields.Error("alignment", "must be a power of two");
+  }
+  if ((buffer.image_width > 0) != (buffer.image_height > 0) ||
+      (buffer.image_width > 0 && (buffer.role != BufferRole::kWorkspace ||
+                                  buffer.space != MemorySpace::kDevice))) {
+    return fields.Error("image_width", "is of no image in a device's memory");
   }
   if (buffer.role == BufferRole::kWorkspace) {
     if (buffer.space == MemorySpace::kDevice) return buffer;

@@ -20,6 +20,7 @@ constexpr int kMaxGroup = 1 << 16;
 constexpr int64_t kMaxLocalBytes = int64_t{1} << 32;
 constexpr int kMaxSubgroup = 1024;
 constexpr int kMaxRegisters = 1 << 16;
+constexpr int kMaxImage = 1 << 24;
 constexpr int kMaxDriver = 1000;
 
 // The fields that are whole numbers, in the order of the struct and the text.
@@ -37,6 +38,8 @@ constexpr CountField kCountFields[] = {
     {"local_bytes", kMaxLocalBytes, nullptr, &Target::local_bytes},
     {"subgroup", kMaxSubgroup, &Target::subgroup, nullptr},
     {"max_registers", kMaxRegisters, &Target::max_registers, nullptr},
+    {"image_width", kMaxImage, &Target::image_width, nullptr},
+    {"image_height", kMaxImage, &Target::image_height, nullptr},
     {"driver", kMaxDriver, &Target::driver, nullptr},
 };
 

@@ -4,7 +4,7 @@
 // Text form, round-tripping: comma-separated, kind first, then fields in the
 // order of the struct, those at their default left out:
 //   cpu,triple=x86_64-linux-gnu,mcpu=znver4,vector_bits=512,vector_registers=32
-//   opencl,features=+cl_khr_fp16+images,vector_bits=128,max_group=256,
+//   opencl,features=+cl_khr_fp16,vector_bits=128,max_group=256,
 //     local_bytes=32768                                          (on one line)
 //   cuda,mcpu=sm_80
 // Which fields mean something, and what they default to, is the code
@@ -38,6 +38,8 @@ struct Target {
   int64_t local_bytes = 0;  // memory that a group shares
   int subgroup = 0;         // work-items that run in lock-step
   int max_registers = 0;    // 32-bit registers of one work-item
+  int image_width = 0;      // of an image that code may use, in pixels of four
+  int image_height = 0;     // elements; 0: no images
   // The interface of the driver that loads the code, where it is not the
   // newest known: 12 of CUDA 12.
   int driver = 0;

@@ -24,6 +24,8 @@ absl::StatusOr<Target> TargetOfDevice(const v1::BoardDevice& device) {
   add("local_bytes", device.local_bytes());
   add("subgroup", device.subgroup());
   add("max_registers", device.max_registers());
+  add("image_width", device.image_width());
+  add("image_height", device.image_height());
   add("driver", device.driver_major());
   return ParseTarget(text);
 }

@@ -47,8 +47,11 @@ absl::StatusOr<Api> Resolve() {
   resolve("clReleaseKernel", api.ReleaseKernel);
   resolve("clCreateBuffer", api.CreateBuffer);
   resolve("clCreateSubBuffer", api.CreateSubBuffer);
+  resolve("clGetSupportedImageFormats", api.GetSupportedImageFormats);
+  resolve("clCreateImage", api.CreateImage);
   resolve("clReleaseMemObject", api.ReleaseMemObject);
   resolve("clEnqueueFillBuffer", api.EnqueueFillBuffer);
+  resolve("clEnqueueFillImage", api.EnqueueFillImage);
   resolve("clEnqueueReadBuffer", api.EnqueueReadBuffer);
   resolve("clEnqueueWriteBuffer", api.EnqueueWriteBuffer);
   resolve("clEnqueueNDRangeKernel", api.EnqueueNDRangeKernel);
@@ -60,6 +63,9 @@ absl::StatusOr<Api> Resolve() {
     return absl::NotFoundError(absl::StrCat(
         kLoader, " is older than OpenCL 1.2: it lacks", resolve.missing));
   }
+  api.GetKernelSubGroupInfo =
+      reinterpret_cast<decltype(api.GetKernelSubGroupInfo)>(
+          dlsym(library, "clGetKernelSubGroupInfo"));
   return api;
 }
 
@@ -77,6 +83,10 @@ const char* KnownName(int32_t code) {
       return "CL_OUT_OF_RESOURCES";
     case kOutOfHostMemory:
       return "CL_OUT_OF_HOST_MEMORY";
+    case kImageFormatNotSupported:
+      return "CL_IMAGE_FORMAT_NOT_SUPPORTED";
+    case kInvalidImageSize:
+      return "CL_INVALID_IMAGE_SIZE";
     case kBuildProgramFailure:
       return "CL_BUILD_PROGRAM_FAILURE";
     case kExecStatusErrorForEventsInWaitList:

@@ -32,8 +32,10 @@ inline constexpr int32_t kDeviceNotAvailable = -2;
 inline constexpr int32_t kMemObjectAllocationFailure = -4;
 inline constexpr int32_t kOutOfResources = -5;
 inline constexpr int32_t kOutOfHostMemory = -6;
+inline constexpr int32_t kImageFormatNotSupported = -10;
 inline constexpr int32_t kBuildProgramFailure = -11;
 inline constexpr int32_t kExecStatusErrorForEventsInWaitList = -14;
+inline constexpr int32_t kInvalidImageSize = -40;
 inline constexpr int32_t kInvalidBuildOptions = -43;
 inline constexpr int32_t kInvalidKernelName = -46;
 inline constexpr int32_t kInvalidArgIndex = -49;
@@ -57,6 +59,9 @@ inline constexpr uint32_t kPlatformName = 0x0902;
 inline constexpr uint32_t kDeviceType = 0x1000;
 inline constexpr uint32_t kDeviceMaxComputeUnits = 0x1002;
 inline constexpr uint32_t kDeviceMaxWorkGroupSize = 0x1004;
+inline constexpr uint32_t kDeviceImage2dMaxWidth = 0x1011;   // pixels
+inline constexpr uint32_t kDeviceImage2dMaxHeight = 0x1012;  // pixels
+inline constexpr uint32_t kDeviceImageSupport = 0x1016;
 inline constexpr uint32_t kDeviceMemBaseAddrAlign = 0x1019;  // bits
 inline constexpr uint32_t kDeviceGlobalMemCacheSize = 0x101E;
 inline constexpr uint32_t kDeviceGlobalMemSize = 0x101F;
@@ -70,6 +75,10 @@ inline constexpr uint32_t kDriverVersion = 0x102D;
 inline constexpr uint32_t kDeviceVersion = 0x102F;
 inline constexpr uint32_t kDeviceExtensions = 0x1030;
 inline constexpr uint32_t kDeviceNativeVectorWidthFloat = 0x103A;
+// Of the extensions cl_nv_device_attribute_query,
+// cl_amd_device_attribute_query.
+inline constexpr uint32_t kDeviceWarpSizeNv = 0x4003;
+inline constexpr uint32_t kDeviceWavefrontWidthAmd = 0x4043;
 
 // Other questions and flags.
 inline constexpr uint64_t kQueueProfilingEnable = 1 << 1;
@@ -79,8 +88,28 @@ inline constexpr uint32_t kProgramBuildLog = 0x1183;
 inline constexpr uint32_t kKernelWorkGroupSize = 0x11B0;
 inline constexpr uint32_t kKernelLocalMemSize = 0x11B2;
 inline constexpr uint32_t kKernelPreferredWorkGroupSizeMultiple = 0x11B3;
+inline constexpr uint32_t kKernelMaxSubGroupSizeForNdRange = 0x2033;
 inline constexpr uint32_t kProfilingCommandStart = 0x1282;
 inline constexpr uint32_t kProfilingCommandEnd = 0x1283;
+
+// Images: kinds of memory, orders of channels, their types.
+inline constexpr uint32_t kMemObjectImage2d = 0x10F1;
+inline constexpr uint32_t kRgba = 0x10B5;
+inline constexpr uint32_t kHalfFloat = 0x10DD;
+inline constexpr uint32_t kFloat = 0x10DE;
+
+struct ImageFormat {
+  uint32_t order = kRgba;
+  uint32_t type = kFloat;
+};
+
+struct ImageDescription {
+  uint32_t kind = kMemObjectImage2d;
+  size_t width = 0, height = 0;  // pixels
+  size_t depth = 0, layers = 0, row_bytes = 0, layer_bytes = 0;
+  uint32_t mip_levels = 0, samples = 0;
+  Memory memory = nullptr;
+};
 
 struct BufferRegion {
   size_t origin = 0;
@@ -116,9 +145,15 @@ struct Api {
   int32_t (*ReleaseKernel)(Kernel);
   Memory (*CreateBuffer)(Context, uint64_t, size_t, void*, int32_t*);
   Memory (*CreateSubBuffer)(Memory, uint64_t, uint32_t, const void*, int32_t*);
+  int32_t (*GetSupportedImageFormats)(Context, uint64_t, uint32_t, uint32_t,
+                                      ImageFormat*, uint32_t*);
+  Memory (*CreateImage)(Context, uint64_t, const ImageFormat*,
+                        const ImageDescription*, void*, int32_t*);
   int32_t (*ReleaseMemObject)(Memory);
   int32_t (*EnqueueFillBuffer)(Queue, Memory, const void*, size_t, size_t,
                                size_t, uint32_t, const Event*, Event*);
+  int32_t (*EnqueueFillImage)(Queue, Memory, const void*, const size_t*,
+                              const size_t*, uint32_t, const Event*, Event*);
   int32_t (*EnqueueReadBuffer)(Queue, Memory, uint32_t, size_t, size_t, void*,
                                uint32_t, const Event*, Event*);
   int32_t (*EnqueueWriteBuffer)(Queue, Memory, uint32_t, size_t, size_t,
@@ -130,6 +165,9 @@ struct Api {
   int32_t (*WaitForEvents)(uint32_t, const Event*);
   int32_t (*GetEventProfilingInfo)(Event, uint32_t, size_t, void*, size_t*);
   int32_t (*ReleaseEvent)(Event);
+  // Of OpenCL 2.1: null in older loaders.
+  int32_t (*GetKernelSubGroupInfo)(Kernel, Device, uint32_t, size_t,
+                                   const void*, size_t, void*, size_t*);
 };
 
 // "CL_OUT_OF_RESOURCES (-5)"; the number alone for codes that are not above.

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "device_agent/run/opencl_limits.h"
 
 namespace regatta {
 namespace opencl {
@@ -102,6 +103,10 @@ v1::BoardDevice Describe(const Api& api, const Located& located) {
       number(size_t{}, kDeviceProfilingTimerResolution));
   const std::vector<std::string> extensions =
       absl::StrSplit(DeviceText(api, located.device, kDeviceExtensions), ' ');
+  facts.set_subgroup(SubgroupSize(api, located.device, extensions));
+  const ImageLimits images = ImageLimitsOf(api, located.device);
+  facts.set_image_width(images.width);
+  facts.set_image_height(images.height);
   for (const char* feature : kFeatures) {
     if (std::find(extensions.begin(), extensions.end(), feature) !=
         extensions.end()) {

@@ -1,6 +1,7 @@
 #include "device_agent/run/opencl_memory.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,23 @@ std::unique_ptr<GuardedBuffer> GuardedBuffer::Create(
   return buffer;
 }
 
+std::unique_ptr<GuardedBuffer> GuardedBuffer::CreateImage(
+    const Api& api, Context context, const std::string& name, bool half,
+    int64_t width, int64_t height, int32_t* error) {
+  std::unique_ptr<GuardedBuffer> image(new GuardedBuffer(
+      api, name, static_cast<size_t>(width * height) * 4 * (half ? 2 : 4), 0));
+  image->width_ = static_cast<size_t>(width);
+  image->height_ = static_cast<size_t>(height);
+  const ImageFormat format = {kRgba, half ? kHalfFloat : kFloat};
+  ImageDescription description;
+  description.width = image->width_;
+  description.height = image->height_;
+  image->view_ = api.CreateImage(context, kMemReadWrite, &format, &description,
+                                 nullptr, error);
+  if (*error != kSuccess) return nullptr;
+  return image;
+}
+
 GuardedBuffer::~GuardedBuffer() {
   if (view_ != nullptr) api_.ReleaseMemObject(view_);
   if (whole_ != nullptr) api_.ReleaseMemObject(whole_);
@@ -54,11 +72,19 @@ int32_t GuardedBuffer::Fill(Queue queue, size_t from, size_t bytes,
 }
 
 int32_t GuardedBuffer::Poison(Queue queue, uint8_t pattern) {
+  if (width_ > 0) {
+    float color[4];
+    std::memset(color, pattern, sizeof(color));
+    const size_t origin[] = {0, 0, 0}, region[] = {width_, height_, 1};
+    return api_.EnqueueFillImage(queue, view_, color, origin, region, 0,
+                                 nullptr, nullptr);
+  }
   const int32_t error = Fill(queue, guard_, bytes_, pattern);
   return error != kSuccess ? error : Guard(queue);
 }
 
 int32_t GuardedBuffer::Guard(Queue queue) {
+  if (width_ > 0) return kSuccess;
   const int32_t error = Fill(queue, 0, guard_, kCanary);
   return error != kSuccess ? error
                            : Fill(queue, guard_ + bytes_, guard_, kCanary);
@@ -75,12 +101,13 @@ int32_t GuardedBuffer::Changed(Queue queue, size_t from, size_t bytes,
 }
 
 int32_t GuardedBuffer::FindDamage(Queue queue, std::string* damage) const {
+  damage->clear();
+  if (width_ > 0) return kSuccess;
   int64_t before = 0, after = 0;
   int32_t error = Changed(queue, 0, guard_, &before);
   if (error == kSuccess) {
     error = Changed(queue, guard_ + bytes_, guard_, &after);
   }
-  damage->clear();
   if (error != kSuccess || (before == 0 && after == 0)) return error;
   *damage = absl::StrCat(std::max(before, after), " bytes ",
                          before > 0 ? "before " : "after ", name_,

@@ -23,6 +23,11 @@ class GuardedBuffer {
                                                const std::string& name,
                                                int64_t bytes, size_t alignment,
                                                int32_t* error);
+  // The same for a two-dimensional image of pixels of four elements, f32 or
+  // f16; nothing surrounds it, since no store leaves an image.
+  static std::unique_ptr<GuardedBuffer> CreateImage(
+      const Api& api, Context context, const std::string& name, bool half,
+      int64_t width, int64_t height, int32_t* error);
   ~GuardedBuffer();
   GuardedBuffer(const GuardedBuffer&) = delete;
   GuardedBuffer& operator=(const GuardedBuffer&) = delete;
@@ -32,6 +37,7 @@ class GuardedBuffer {
   const Memory& memory() const { return view_; }
   int64_t bytes() const { return static_cast<int64_t>(bytes_); }
 
+  // Write and Read: REQUIRES: no image.
   int32_t Write(Queue queue, const void* from);
   int32_t Read(Queue queue, void* to) const;
   // Fills the buffer with `pattern` and what surrounds it with known bytes.
@@ -52,7 +58,8 @@ class GuardedBuffer {
   const Api& api_;
   const std::string name_;
   const size_t bytes_, guard_;
-  Memory whole_ = nullptr;  // guard, buffer, guard
+  size_t width_ = 0, height_ = 0;  // of an image
+  Memory whole_ = nullptr;         // guard, buffer, guard
   Memory view_ = nullptr;
 };
 

@@ -38,6 +38,8 @@ v1::Outcome OutcomeOf(int32_t error) {
     case opencl::kInvalidWorkGroupSize:
     case opencl::kInvalidWorkItemSize:
     case opencl::kInvalidGlobalWorkSize:
+    case opencl::kImageFormatNotSupported:
+    case opencl::kInvalidImageSize:
       return v1::OUTCOME_REFUSED;
     case opencl::kBuildProgramFailure:
     case opencl::kInvalidKernelName:
@@ -188,12 +190,19 @@ MaybeFailure OpenClRuntime::AddBuffers() {
                        : wanted.role == BufferRole::kOutput ? "output "
                                                             : "workspace ";
     int32_t error = kSuccess;
-    auto made = GuardedBuffer::Create(
-        api_, context_, role + wanted.name, wanted.bytes,
-        std::max(alignment, static_cast<size_t>(wanted.alignment)), &error);
-    if (auto failed =
-            FailedBefore(error, absl::StrCat("memory for ", role, wanted.name,
-                                             " (", wanted.bytes, " bytes)"))) {
+    const std::string name = role + wanted.name;
+    auto made =
+        wanted.image_width > 0
+            ? GuardedBuffer::CreateImage(
+                  api_, context_, name, wanted.dtype == DType::kF16,
+                  wanted.image_width, wanted.image_height, &error)
+            : GuardedBuffer::Create(
+                  api_, context_, name, wanted.bytes,
+                  std::max(alignment, static_cast<size_t>(wanted.alignment)),
+                  &error);
+    if (auto failed = FailedBefore(
+            error,
+            absl::StrCat("memory for ", name, " (", wanted.bytes, " bytes)"))) {
       return failed;
     }
     buffers_.push_back(std::move(made));

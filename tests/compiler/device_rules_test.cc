@@ -81,6 +81,57 @@ TEST(DeviceRulesTest, RefusalsNameTheLimit) {
             "registers: 60 of 40 registers");
 }
 
+constexpr const char* kPhone =
+    "opencl,features=+cl_khr_fp16,vector_bits=128,max_group=256,"
+    "local_bytes=32768,image_width=16,image_height=128";
+
+std::string TilesOf(const std::string& rest) {
+  return "tiles{vectors=1,rows=2,tx=4,ty=4,kc=4,pad=0," + rest + "}";
+}
+
+TEST(DeviceRulesTest, ImagesHaveWholePixelsAndFitTheBoard) {
+  const Space space = SpaceOf("matmul(m=96,n=64,k=64)", kPhone);
+  EXPECT_EQ(RefusalOf(space, TilesOf("vec=4,local=a,unroll=1,b_from=image")),
+            "legal");
+  EXPECT_EQ(RefusalOf(space, TilesOf("vec=2,local=none,unroll=1,b_from=image")),
+            "image_pixels: vectors of 2 elements hold no whole pixels of four");
+  EXPECT_EQ(RefusalOf(space, TilesOf("vec=4,local=ab,unroll=1,b_from=image")),
+            "image_or_local: an image is not copied to local memory");
+  // 128 columns are 32 pixels; 200 summed elements are rows of the image.
+  EXPECT_EQ(RefusalOf(SpaceOf("matmul(m=96,n=128,k=200)", kPhone),
+                      TilesOf("vec=4,local=none,unroll=1,b_from=image")),
+            "image_size: 32 x 200 pixels of at most 16 x 128");
+}
+
+TEST(DeviceRulesTest, SumsInHalfNeedCopiesOfTheLoop) {
+  const Space space = SpaceOf("matmul(m=96,n=66,k=64,dtype=f16)", kPhone);
+  EXPECT_EQ(RefusalOf(space, TilesOf("vec=2,local=ab,unroll=4,f16_sums=4")),
+            "legal");
+  EXPECT_EQ(RefusalOf(space, TilesOf("vec=2,local=ab,unroll=2,f16_sums=4")),
+            "f16_sums_fit: 4 products in a loop of 2 copies");
+}
+
+TEST(DeviceRulesTest, ChoicesAreOfferedWhereBoardAndShapeHaveWhatTheyNeed) {
+  const auto offers = [](const char* workload, const char* target,
+                         const char* knob) {
+    const Space space = SpaceOf(workload, target);
+    const std::string text = space.Print(space.Default());
+    return text.find(knob) != std::string::npos;
+  };
+  const char* const half = "matmul(m=96,n=64,k=64,dtype=f16)";
+  EXPECT_TRUE(offers(half, kPhone, "b_from="));
+  EXPECT_TRUE(offers(half, kPhone, "f16_sums="));
+  EXPECT_FALSE(offers(half, "opencl", "b_from="));
+  EXPECT_FALSE(offers(half, "opencl", "f16_sums="));
+  // Rows of no whole pixels; bytes have no image, nor sums in f16.
+  EXPECT_FALSE(offers("matmul(m=96,n=66,k=64)", kPhone, "b_from="));
+  EXPECT_FALSE(offers("matmul(m=96,n=64,k=64,dtype=i8)", kPhone, "b_from="));
+  EXPECT_FALSE(offers("matmul(m=96,n=64,k=64)", kPhone, "f16_sums="));
+  // Its results would be further off than f32 allows.
+  EXPECT_FALSE(offers("matmul(m=96,n=64,k=64,dtype=f16,out_dtype=f32)", kPhone,
+                      "f16_sums="));
+}
+
 TEST(DeviceRulesTest, AMatmulsDefaultKeepsBothTilesInLocalMemory) {
   const Space space = SpaceOf("matmul(m=512,n=512,k=512)", kMali);
   const loop::Program program = space.Emit(space.Default());

@@ -74,5 +74,19 @@ TEST_F(OpenClLauncherTest, CallsEveryKindOfKernelFromC) {
   program.ExpectRightResults();
 }
 
+TEST_F(OpenClLauncherTest, MakesTheImagesThatKernelsTake) {
+  if (device_.image_width() == 0) {
+    GTEST_SKIP() << "no images of floats and halves on " << device_.name();
+  }
+  LauncherProgram program(
+      {"matmul(m=33,n=48,k=20)", "matmul(m=9,n=64,k=12,dtype=f16)"},
+      "opencl,image_width=4096,image_height=4096", kDeviceCode,
+      "-l:libOpenCL.so.1", "b_from=image");
+  if (HasFatalFailure()) return;
+  const testing::ProcessResult result = program.Run();
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  program.ExpectRightResults();
+}
+
 }  // namespace
 }  // namespace regatta

@@ -88,7 +88,8 @@ constexpr const char* kWays[] = {"host", "again", "thread", "device"};
 }  // namespace
 
 std::vector<LauncherFile> LauncherOf(const std::vector<std::string>& workloads,
-                                     const std::string& target_text) {
+                                     const std::string& target_text,
+                                     const std::string& choice) {
   const Target target = CompleteTargetOf(target_text);
   std::vector<Module> modules;
   for (const std::string& text : workloads) {
@@ -98,8 +99,16 @@ std::vector<LauncherFile> LauncherOf(const std::vector<std::string>& workloads,
     const auto space = CreateSpace(*workload, target, 1);
     EXPECT_TRUE(space.ok()) << StatusText(space);
     if (!space.ok()) return {};
-    auto part = CompilePart(*space, space->Print(space->Default()),
-                            absl::StrCat("k", modules.size()));
+    std::string schedule;
+    for (const Schedule& seed : space->Seeds()) {
+      if (schedule.empty() &&
+          space->Print(seed).find(choice) != std::string::npos) {
+        schedule = space->Print(seed);
+      }
+    }
+    EXPECT_NE(schedule, "") << text << ": no seed with " << choice;
+    auto part =
+        CompilePart(*space, schedule, absl::StrCat("k", modules.size()));
     EXPECT_TRUE(part.ok()) << text << ": " << StatusText(part);
     if (!part.ok()) return {};
     modules.push_back(*std::move(part));
@@ -127,15 +136,17 @@ std::string FileWith(const std::vector<LauncherFile>& files,
 LauncherProgram::LauncherProgram(const std::vector<std::string>& workloads,
                                  const std::string& target,
                                  const std::string& device_code,
-                                 const std::string& libraries) {
-  Make(workloads, target, device_code, libraries);
+                                 const std::string& libraries,
+                                 const std::string& choice) {
+  Make(workloads, target, device_code, libraries, choice);
 }
 
 void LauncherProgram::Make(const std::vector<std::string>& workloads,
                            const std::string& target,
                            const std::string& device_code,
-                           const std::string& libraries) {
-  for (const LauncherFile& file : LauncherOf(workloads, target)) {
+                           const std::string& libraries,
+                           const std::string& choice) {
+  for (const LauncherFile& file : LauncherOf(workloads, target, choice)) {
     testing::WriteFile(absl::StrCat(dir_.path(), "/k", file.extension),
                        file.bytes);
   }

@@ -13,10 +13,12 @@
 
 namespace regatta {
 
-// The default schedules of `workloads` for `target`, as functions k0, k1, ...
-// of a launcher called "k". A failure fails the test and gives no files.
+// The first schedules of `workloads` for `target`, defaults before other seeds,
+// that say `choice` ("b_from=image"; "": any), as functions k0, k1, ... of a
+// launcher called "k". A failure fails the test and gives no files.
 std::vector<LauncherFile> LauncherOf(const std::vector<std::string>& workloads,
-                                     const std::string& target);
+                                     const std::string& target,
+                                     const std::string& choice = "");
 
 // "" where there is none.
 std::string FileWith(const std::vector<LauncherFile>& files,
@@ -33,7 +35,7 @@ class LauncherProgram {
   // `libraries`: flags for the linker.
   LauncherProgram(const std::vector<std::string>& workloads,
                   const std::string& target, const std::string& device_code,
-                  const std::string& libraries);
+                  const std::string& libraries, const std::string& choice = "");
 
   // Runs it; exit code 10 + n: n was an unexpected code of the launcher, which
   // standard error explains.
@@ -49,7 +51,7 @@ class LauncherProgram {
   };
   void Make(const std::vector<std::string>& workloads,
             const std::string& target, const std::string& device_code,
-            const std::string& libraries);
+            const std::string& libraries, const std::string& choice);
   std::string Function(size_t index);
 
   testing::TempDir dir_;

@@ -116,7 +116,8 @@ TEST_P(EveryLauncher, ListsLaunchesInOrder) {
                 "    {\"k_0\", {2u, 70000u, 1u}, {32u, 4u, 1u}, "
                 "100000u, 5, 3},\n"));
   EXPECT_THAT(files[1].bytes, HasSubstr("{0, 4, 3, 0, 3}, /* k */"));
-  EXPECT_THAT(files[1].bytes, HasSubstr("{128u, 1}, /* workspace packed */"));
+  EXPECT_THAT(files[1].bytes,
+              HasSubstr("{128u, 1, 0, 0, 0}, /* workspace packed */"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Launchers, EveryLauncher,

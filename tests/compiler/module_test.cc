@@ -129,9 +129,9 @@ TEST(ModuleTest, WrongHeadersAreNamed) {
       "no module");
   ExpectRefused("RGTM", "at byte 4: the header is cut off");
   bytes[4] = 9;
-  ExpectRefused(bytes, "version 9; this program reads version 2");
+  ExpectRefused(bytes, "version 9; this program reads version 3");
   // Sizes whose sum would wrap around.
-  bytes[4] = 2;
+  bytes[4] = 3;
   for (int i = 16; i < 32; ++i) bytes[i] = '\xff';
   ExpectRefused(bytes, "cut off");
 }

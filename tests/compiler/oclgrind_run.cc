@@ -48,6 +48,18 @@ class Session {
     for (const ModuleBuffer& buffer : module_.buffers) {
       int32_t error = 0;
       const auto bytes = static_cast<size_t>(buffer.bytes);
+      if (buffer.image_width > 0) {
+        const opencl::ImageFormat format = {
+            opencl::kRgba,
+            buffer.dtype == DType::kF16 ? opencl::kHalfFloat : opencl::kFloat};
+        opencl::ImageDescription image;
+        image.width = static_cast<size_t>(buffer.image_width);
+        image.height = static_cast<size_t>(buffer.image_height);
+        buffers_.push_back(api_.CreateImage(context_, opencl::kMemReadWrite,
+                                            &format, &image, nullptr, &error));
+        Expect(error, buffer.name);
+        continue;
+      }
       buffers_.push_back(api_.CreateBuffer(context_, opencl::kMemReadWrite,
                                            bytes, nullptr, &error));
       Expect(error, buffer.name);

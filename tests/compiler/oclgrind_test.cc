@@ -12,6 +12,7 @@
 #include "tests/compiler/device_support.h"
 #include "tests/compiler/oclgrind_run.h"
 #include "tests/compiler/schedule_sweep.h"
+#include "tests/support/scale.h"
 
 namespace regatta {
 namespace {
@@ -78,6 +79,28 @@ TEST(OpenClRaces, StrayReadsAreFound) {
               HasSubstr("Invalid read"));
 }
 
+std::vector<TensorValues> RunClean(const Module& module,
+                                   const std::vector<TensorValues>& inputs) {
+  Oclgrind::Result result = TheOclgrind().Run(module, inputs);
+  EXPECT_EQ(result.complaints, "") << module.loadable;
+  return std::move(result.outputs);
+}
+
+TEST(OpenClRaces, ImagesAreRightAndClean) {
+  SKIP_WITHOUT_OCLGRIND();
+  const Target target =
+      CompleteTargetOf("opencl,image_width=8192,image_height=8192");
+  ExpectRightSchedulesWith("b_from=image", ImageWorkloads(), target, target,
+                           Scaled(2), RunClean);
+}
+
+TEST(OpenClRaces, SumsInHalfAreRightAndClean) {
+  SKIP_WITHOUT_OCLGRIND();
+  ExpectRightSchedulesWith("f16_sums=", HalfWorkloads(),
+                           CompleteTargetOf("opencl,features=+cl_khr_fp16"),
+                           CompleteTargetOf("opencl"), Scaled(2), RunClean);
+}
+
 class OclgrindSweep : public testing::TestWithParam<Op> {};
 INSTANTIATE_TEST_SUITE_P(Operators, OclgrindSweep,
                          testing::ValuesIn(Ops().begin(), Ops().end()),
@@ -86,12 +109,8 @@ INSTANTIATE_TEST_SUITE_P(Operators, OclgrindSweep,
 TEST_P(OclgrindSweep, SchedulesAreRightAndClean) {
   SKIP_WITHOUT_OCLGRIND();
   ExpectRightSchedules(
-      GetParam(), CompleteTargetOf("opencl"), kSchedules, 11, "Oclgrind",
-      [](const Module& module, const std::vector<TensorValues>& inputs) {
-        Oclgrind::Result result = TheOclgrind().Run(module, inputs);
-        EXPECT_EQ(result.complaints, "") << module.loadable;
-        return std::move(result.outputs);
-      });
+      GetParam(), CompleteTargetOf("opencl,image_width=8192,image_height=8192"),
+      kSchedules, 11, "Oclgrind", RunClean);
 }
 
 }  // namespace

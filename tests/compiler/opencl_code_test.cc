@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/random.h"
 #include "compiler/compile.h"
 #include "compiler/ops/op.h"
@@ -57,6 +58,27 @@ INSTANTIATE_TEST_SUITE_P(Operators, OpenClSweep,
 
 TEST_P(OpenClSweep, SchedulesAreRight) {
   ExpectRightSchedules(GetParam(), target_, kSchedules, 7, "PoCL", Runner());
+}
+
+// As the device says that it can.
+TEST_F(OpenClCode, ImagesHoldWhatMemoryHolds) {
+  if (device_.image_width() == 0) {
+    GTEST_SKIP() << "no images of floats and halves on " << device_.name();
+  }
+  const Target target = CompleteTargetOf(
+      absl::StrCat("opencl,image_width=", device_.image_width(),
+                   ",image_height=", device_.image_height()));
+  ExpectRightSchedulesWith("b_from=image", ImageWorkloads(), target, target,
+                           Scaled(1), Runner());
+}
+
+// Without the extension, f16 is rounded to where the device would compute in
+// it: the numbers are those of a device that has it, but for the order of
+// roundings in a multiply-add.
+TEST_F(OpenClCode, SumsInHalfAreRoundedToHalf) {
+  ExpectRightSchedulesWith("f16_sums=4", HalfWorkloads(),
+                           CompleteTargetOf("opencl,features=+cl_khr_fp16"),
+                           target_, Scaled(1), Runner());
 }
 
 TEST_F(OpenClCode, WideVectorsComputeTheSame) {

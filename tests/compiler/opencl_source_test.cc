@@ -2,22 +2,28 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
 #include <string>
 #include <vector>
 
+#include "base/random.h"
 #include "compiler/codegen/code_generator.h"
 #include "compiler/codegen/compiler_version.h"
 #include "compiler/compile.h"
 #include "compiler/lower/lower.h"
+#include "compiler/ops/op.h"
 #include "tests/compiler/codegen_support.h"
 #include "tests/compiler/device_cases.h"
 #include "tests/compiler/device_programs.h"
 #include "tests/compiler/device_support.h"
 #include "tests/compiler/status_text.h"
+#include "tests/support/scale.h"
 
 namespace regatta {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -34,8 +40,8 @@ TEST(OpenClTargets, AreCompletedWithWhatNearlyEveryDeviceHas) {
   EXPECT_EQ(CompleteTargetOf("opencl").ToString(),
             "opencl,vector_bits=128,max_group=256,local_bytes=32768");
   const Target given = CompleteTargetOf(
-      "opencl,features=+cl_khr_fp16+images,vector_bits=64,max_group=1024,"
-      "local_bytes=16384,subgroup=16");
+      "opencl,features=+cl_khr_fp16,vector_bits=64,max_group=1024,"
+      "local_bytes=16384,subgroup=16,image_width=16384,image_height=8192");
   EXPECT_EQ(*OpenCl().Complete(given), given);
   EXPECT_EQ(given.max_group, 1024);
 }
@@ -48,6 +54,8 @@ TEST(OpenClTargets, FieldsOfProcessorsAreRefused) {
     EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(StatusText(result), HasSubstr("its driver knows the rest"));
   }
+  EXPECT_THAT(StatusText(CompleteTarget(*ParseTarget("opencl,image_width=8"))),
+              HasSubstr("image_width and image_height go together"));
   EXPECT_THAT(StatusText(CompleteTarget(*ParseTarget("opencl,features=-x"))),
               HasSubstr("feature '-x' is taken away"));
   EXPECT_THAT(StatusText(CompleteTarget(*ParseTarget("opencl,vector_bits=24"))),
@@ -132,7 +140,7 @@ TEST(OpenClSource, WorkspaceIsAnAllocationOfItsOwn) {
   FAIL() << "no such case";
 }
 
-TEST(OpenClSource, HalfIsComputedInFloatWithOrWithoutTheExtension) {
+TEST(OpenClSource, HalfIsATypeWhereTheDeviceHasIt) {
   const loop::Program program =
       TiledMatmul{.dtype = DType::kF16, .out = DType::kF16}.Emit();
   const std::string plain = SourceOf(program);
@@ -143,7 +151,10 @@ TEST(OpenClSource, HalfIsComputedInFloatWithOrWithoutTheExtension) {
       SourceOf(program, "opencl,features=+cl_khr_fp16");
   EXPECT_THAT(extended,
               StartsWith("#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n"));
-  EXPECT_THAT(extended, HasSubstr("as_ushort(convert_half_rte(x))"));
+  EXPECT_THAT(extended, HasSubstr("return convert_half_rte(x);"));
+  EXPECT_THAT(extended, HasSubstr("__local half b3_a_tile"));
+  // The program's sums are f32.
+  EXPECT_THAT(extended, HasSubstr("((float)"));
   // Staging moves bits.
   EXPECT_THAT(plain, HasSubstr("const unsigned short x0 = "));
 }
@@ -200,6 +211,74 @@ TEST(OpenClSource, WhatATargetHasNotIsRefusedByTheNameOfTheLimit) {
   EXPECT_THAT(refusal(wide, "opencl"), StartsWith("cl_khr_fp64: kernel k0"));
   EXPECT_THAT(SourceOf(wide, "opencl,features=+cl_khr_fp64"),
               HasSubstr("#pragma OPENCL EXTENSION cl_khr_fp64 : enable"));
+}
+
+Module ModuleOf(const std::string& workload, const Target& target,
+                const std::string& schedule) {
+  const auto space = CreateSpace(*ParseWorkload(workload), target, 1);
+  EXPECT_TRUE(space.ok()) << StatusText(space);
+  const auto module = Compile(*space, schedule, "k");
+  EXPECT_TRUE(module.ok()) << StatusText(module);
+  return module.ok() ? *module : Module();
+}
+
+constexpr const char* kPhone =
+    "opencl,features=+cl_khr_fp16,image_width=4096,image_height=4096";
+
+TEST(OpenClSource, AnImageIsWrittenByOneKernelAndReadByTheNext) {
+  const Module module =
+      ModuleOf("matmul(m=64,n=128,k=32)", CompleteTargetOf(kPhone),
+               "tiles{vec=4,vectors=1,rows=2,tx=8,ty=8,local=none,kc=4,"
+               "unroll=1,pad=0,b_from=image}");
+  ASSERT_EQ(module.kernels.size(), 2u);
+  EXPECT_THAT(module.loadable,
+              AllOf(HasSubstr("__write_only image2d_t b4_B_image"),
+                    HasSubstr("write_imagef(b4_B_image, (int2)("),
+                    HasSubstr("__read_only image2d_t b4_B_image"),
+                    HasSubstr("read_imagef(b4_B_image, (int2)(")));
+  // Columns are known to stay in their row: nothing is divided.
+  EXPECT_THAT(module.loadable, Not(HasSubstr(" / 32")));
+  ASSERT_EQ(module.buffers.size(), 4u);
+  EXPECT_EQ(module.buffers[3].image_width, 128 / 4);
+  EXPECT_EQ(module.buffers[3].image_height, 32);
+  EXPECT_EQ(*DeserializeModule(SerializeModule(module))
+                 ->BuffersWithRole(BufferRole::kWorkspace)[0]
+                 ->shape.begin(),
+            128 * 32);
+}
+
+// What no driver here can run still is OpenCL C to a compiler that knows it.
+TEST(OpenClSource, CodeForPhonesIsOpenClC) {
+  if (std::system("command -v clang >/dev/null 2>&1") != 0) {
+    GTEST_SKIP() << "no clang here";
+  }
+  const Target target = CompleteTargetOf(kPhone);
+  const std::string folder = ::testing::TempDir();
+  Random random(3);
+  int checked = 0;
+  for (const char* text :
+       {"matmul(m=33,n=48,k=70,dtype=f16)",
+        "dense(m=9,n=44,k=21,activation=gelu,dtype=f16)",
+        "conv2d(n=1,h=9,w=7,ci=6,co=12,kh=3,kw=3,pad=1,dtype=f16)",
+        "softmax(rows=9,cols=33,dtype=f16)", "transpose(shape=17x35,perm=1x0)",
+        "reduce(shape=9x33,axes=1,kind=max,dtype=f16)"}) {
+    const auto space = CreateSpace(*ParseWorkload(text), target, 1);
+    ASSERT_STATUS_OK(space);
+    for (int i = 0; i < Scaled(2); ++i) {
+      const std::string schedule = space->Print(space->Sample(random).value());
+      const std::string path = folder + "phone.cl";
+      std::ofstream(path) << Compile(*space, schedule, "k")->loadable;
+      EXPECT_EQ(std::system(("clang -x cl -cl-std=CL1.2 -target spir64 "
+                             "-Xclang -finclude-default-header -Werror "
+                             "-fsyntax-only " +
+                             path)
+                                .c_str()),
+                0)
+          << text << " " << schedule;
+      ++checked;
+    }
+  }
+  EXPECT_GE(checked, 12);
 }
 
 TEST(OpenClSource, PartsOfALibraryStandBesideEachOther) {

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "base/check.h"
+#include "tests/compiler/device_support.h"
 #include "tests/compiler/module_support.h"
 #include "tests/compiler/operator_shapes.h"
 #include "tests/compiler/status_text.h"
@@ -109,6 +110,51 @@ void ExpectRightSchedules(const Op& op, const Target& target, int full,
     sweep.Ran();
   }
   sweep.Report(where);
+}
+
+void ExpectRightSchedulesWith(const std::string& choice,
+                              const std::vector<std::string>& workloads,
+                              const Target& target, const Target& built_for,
+                              int schedules, const DeviceRunner& run) {
+  Random random(29);
+  for (const std::string& text : workloads) {
+    const auto workload = ParseWorkload(text);
+    ASSERT_STATUS_OK(workload);
+    const auto space = CreateSpace(*workload, target, 1);
+    ASSERT_STATUS_OK(space);
+    const auto inputs = SeededInputs(*workload, 17);
+    const auto expected = Interpret(*workload, inputs);
+    int ran = 0;
+    for (int i = 0; ran < schedules && i < 1000; ++i) {
+      const Schedule schedule = space->Sample(random).value();
+      const std::string printed = space->Print(schedule);
+      if (printed.find(choice) == std::string::npos) continue;
+      SCOPED_TRACE(text + " " + printed);
+      const Module module = BuildFor(space->Emit(schedule), built_for);
+      if (testing::Test::HasFailure()) return;
+      ExpectNear(*workload, run(module, inputs), expected, choice);
+      if (testing::Test::HasFailure()) return;
+      ++ran;
+    }
+    EXPECT_EQ(ran, schedules) << text << " has few schedules with " << choice;
+  }
+}
+
+const std::vector<std::string>& ImageWorkloads() {
+  static const auto& workloads = *new std::vector<std::string>{
+      "matmul(m=19,n=36,k=13)", "matmul(m=64,n=64,k=64)",
+      "dense(m=9,n=44,k=21,activation=relu,dtype=f16)",
+      "batch_matmul(b=3,m=7,n=20,k=9)",
+      "conv2d(n=1,h=9,w=7,ci=5,co=12,kh=3,kw=3,pad=1)"};
+  return workloads;
+}
+
+const std::vector<std::string>& HalfWorkloads() {
+  static const auto& workloads = *new std::vector<std::string>{
+      "matmul(m=19,n=36,k=13,dtype=f16)", "matmul(m=33,n=48,k=70,dtype=f16)",
+      "dense(m=9,n=45,k=21,activation=relu,dtype=f16)",
+      "conv2d(n=1,h=9,w=7,ci=6,co=12,kh=3,kw=3,pad=1,dtype=f16)"};
+  return workloads;
 }
 
 }  // namespace regatta

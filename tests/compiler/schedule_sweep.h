@@ -71,6 +71,18 @@ void ExpectRightSchedules(const Op& op, const Target& target, int full,
                           uint64_t seed, const std::string& where,
                           const DeviceRunner& run);
 
+// Random schedules of `workloads` that say `choice` ("b_from=image"), of the
+// space of `target`, built for `built_for`: the same target, or one that lacks
+// something and whose code has to make up for it.
+void ExpectRightSchedulesWith(const std::string& choice,
+                              const std::vector<std::string>& workloads,
+                              const Target& target, const Target& built_for,
+                              int schedules, const DeviceRunner& run);
+
+// Contractions that images, and sums in f16, are made for, with tails.
+const std::vector<std::string>& ImageWorkloads();
+const std::vector<std::string>& HalfWorkloads();
+
 }  // namespace regatta
 
 #endif  // REGATTA_TESTS_COMPILER_SCHEDULE_SWEEP_H_

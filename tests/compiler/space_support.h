@@ -25,7 +25,8 @@ inline constexpr const char* kNeon =
     "vector_registers=32";
 // A device with many small work-items, and one that is a processor.
 inline constexpr const char* kMali =
-    "opencl,vector_bits=128,max_group=256,local_bytes=32768";
+    "opencl,vector_bits=128,max_group=256,local_bytes=32768,"
+    "image_width=16384,image_height=16384";
 inline constexpr const char* kPocl =
     "opencl,vector_bits=512,max_group=4096,local_bytes=524288";
 

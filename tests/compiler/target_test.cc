@@ -18,8 +18,8 @@ TEST(TargetTest, TextComesBackAsItWasGiven) {
         "vector_registers=32",
         "cpu,triple=aarch64-linux-gnu,mcpu=cortex-a72,features=+neon-sve",
         "cpu,mcpu=neoverse-v1,products=bf16x2x2x4+i8x2x2x8+i8x4",
-        "opencl,features=+cl_khr_fp16+images,vector_bits=128,max_group=256,"
-        "local_bytes=32768,subgroup=16",
+        "opencl,features=+cl_khr_fp16,vector_bits=128,max_group=256,"
+        "local_bytes=32768,subgroup=16,image_width=16384,image_height=8192",
         "cuda,mcpu=sm_80,vector_bits=128,max_group=1024,local_bytes=166912,"
         "subgroup=32,max_registers=255"}) {
     const auto target = ParseTarget(text);

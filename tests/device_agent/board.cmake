@@ -76,7 +76,7 @@ add_dependencies(remote_build_test regatta-spawner regatta-build-worker
   regatta-run-worker)
 
 # Needs an OpenCL device: PoCL is one on any processor.
-regatta_test(opencl_test opencl_runtime_test.cc opencl_trials_test.cc
+regatta_test(opencl_test opencl_limits_test.cc opencl_runtime_test.cc opencl_trials_test.cc
   LIBS regatta_agent_devices regatta_build regatta_measure regatta_run
        regatta_base)
 target_compile_definitions(opencl_test PRIVATE

@@ -51,6 +51,14 @@ absl::Status CheckLimits(const EmittedKernel& kernel, const std::string& name,
     return refuse("local_bytes", kernel.local_bytes,
                   "bytes of memory in a group", target.local_bytes);
   }
+  if (kernel.image_width > target.image_width) {
+    return refuse("image_width", kernel.image_width, "pixels in a row",
+                  target.image_width);
+  }
+  if (kernel.image_height > target.image_height) {
+    return refuse("image_height", kernel.image_height, "rows of pixels",
+                  target.image_height);
+  }
   if (kernel.uses_f64 && !f64_feature.empty() && !target.Has(f64_feature)) {
     return absl::FailedPreconditionError(absl::StrCat(
         std::string(f64_feature), ": kernel ", name,

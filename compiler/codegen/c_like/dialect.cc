@@ -73,8 +73,9 @@ std::string Dialect::RegisterType(DType dtype) const {
   switch (dtype) {
     case DType::kF64:
       return "double";
-    case DType::kF32:
     case DType::kF16:
+      return has_half() ? "half" : "float";
+    case DType::kF32:
     case DType::kBF16:
       return "float";
     case DType::kI32:
@@ -89,6 +90,7 @@ std::string Dialect::RegisterType(DType dtype) const {
 std::string Dialect::StorageType(DType dtype) const {
   switch (dtype) {
     case DType::kF16:
+      return has_half() ? "half" : "unsigned short";
     case DType::kBF16:
       return "unsigned short";
     case DType::kI8:

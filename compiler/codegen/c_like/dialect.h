@@ -17,7 +17,8 @@ namespace regatta::c_like {
 
 // How values are kept. In registers: f32 for f16 and bf16 (holding a value that
 // the narrow type has), an int for i8. In memory: the bits of f16 and bf16 in
-// unsigned 16-bit integers.
+// unsigned 16-bit integers. Languages that compute in f16 (has_half) keep it as
+// "half" in both.
 //
 // Generated code calls helper functions by names that begin with "RG_"; the
 // prefix becomes the module's name, so that modules can stand in one source.
@@ -53,6 +54,22 @@ struct LoadedRun {
   std::vector<std::string> elements;
 };
 
+// How a language reaches two-dimensional images of pixels of four elements, f32
+// or f16. A kernel reads an image or writes it.
+class ImageWords {
+ public:
+  virtual ~ImageWords() = default;
+  virtual std::string Parameter(bool stored, const std::string& name) const = 0;
+  // A pixel as its elements are kept in registers.
+  virtual LoadedRun Load(const std::string& image, DType dtype,
+                         const std::string& x, const std::string& y,
+                         const std::string& name) const = 0;
+  // REQUIRES: four elements.
+  virtual std::string Store(const std::string& image, DType dtype,
+                            const std::string& x, const std::string& y,
+                            const std::vector<std::string>& elements) const = 0;
+};
+
 struct Helper {
   std::string_view name;  // without "RG_"
   std::string text;
@@ -68,6 +85,8 @@ class Dialect {
   std::string StorageType(DType dtype) const;
   virtual std::string_view long_type() const = 0;
   virtual std::string_view signed_char() const = 0;
+  // Whether there is a type "half" to compute in.
+  virtual bool has_half() const = 0;
 
   // What stands before all kernels.
   virtual std::string Pragmas(bool uses_f64) const = 0;
@@ -110,6 +129,9 @@ class Dialect {
   virtual std::string Store(const Run& run,
                             const std::vector<std::string>& elements) const = 0;
 
+  // Null where devices of the language have none.
+  virtual const ImageWords* images() const = 0;
+
   // Helper functions: those that are the same everywhere but for a few words,
   // then the dialect's own f16 conversions.
   std::vector<Helper> Helpers() const;
@@ -126,8 +148,8 @@ class Dialect {
     std::string_view double_to_int;
   };
   virtual Words words() const = 0;
-  // "f16" (unsigned short to float) and "to_f16" (float to unsigned short, to
-  // nearest even).
+  // "f16" (as it is in memory to as it is in registers) and "to_f16" (float to
+  // as it is in memory, to nearest even).
   virtual std::vector<Helper> HalfHelpers() const = 0;
 };
 

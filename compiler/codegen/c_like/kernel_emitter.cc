@@ -89,15 +89,27 @@ EmittedKernel KernelEmitter::Emit(const loop::Kernel& kernel,
     } else if (scope != loop::Scope::kRegister) {
       result_.buffers.push_back(id);
     }
+    if (!IsImage(id)) continue;
+    const int64_t row = buffer(id).image_row;
+    result_.image_width =
+        std::max(result_.image_width, row / loop::kPixelElements);
+    result_.image_height =
+        std::max(result_.image_height, buffer(id).elements / row);
   }
   result_.launch_bytes = dialect_.LaunchBytes(arrays);
+  if (result_.image_width > 0 && dialect_.images() == nullptr) {
+    result_.unknown_intrinsic = "images";
+    return std::move(result_);
+  }
 
   EmitStmt(EmitGeometry(kernel));
 
   std::vector<std::string> parameters;
   for (const int id : result_.buffers) {
+    const bool stored = stored_.count(id) > 0;
     parameters.push_back(
-        dialect_.Parameter(buffer(id).dtype, stored_.count(id) > 0, Place(id)));
+        IsImage(id) ? dialect_.images()->Parameter(stored, Place(id))
+                    : dialect_.Parameter(buffer(id).dtype, stored, Place(id)));
   }
   Extents group = {1, 1, 1};
   std::copy(result_.group.begin(), result_.group.end(), group.begin());
@@ -321,7 +333,8 @@ void KernelEmitter::EmitStore(const loop::Stmt& stmt) {
   const bool to_memory = buffer(stmt.buffer).scope != loop::Scope::kRegister;
   const loop::Value& value = *stmt.value;
   if (narrow && to_memory && value.kind == loop::Value::Kind::kLoad &&
-      buffer(value.buffer).scope != loop::Scope::kRegister) {
+      buffer(value.buffer).scope != loop::Scope::kRegister &&
+      !IsImage(value.buffer) && !IsImage(stmt.buffer)) {
     StoreTo(stmt.buffer, form, Load(value, /*raw=*/true), /*raw=*/true);
     return;
   }
@@ -359,7 +372,8 @@ void KernelEmitter::EmitAccumulate(const loop::Stmt& stmt) {
       lanes.resize(half);
     }
     const std::string old = Load(current, /*raw=*/false)[0];
-    StoreTo(stmt.buffer, form, {Combine(stmt.accumulate, old, lanes[0], dtype)},
+    StoreTo(stmt.buffer, form,
+            {Rounded(Combine(stmt.accumulate, old, lanes[0], dtype), dtype)},
             /*raw=*/false);
     return;
   }
@@ -377,8 +391,10 @@ void KernelEmitter::EmitAccumulate(const loop::Stmt& stmt) {
   Val sum;
   for (size_t i = 0; i < lanes; ++i) {
     // One expression, so that it may become one fused multiply-add.
-    sum.push_back(multiply_add ? absl::StrCat(a[i], " * ", b[i], " + ", old[i])
-                               : Combine(stmt.accumulate, old[i], a[i], dtype));
+    sum.push_back(Rounded(multiply_add
+                              ? absl::StrCat(a[i], " * ", b[i], " + ", old[i])
+                              : Combine(stmt.accumulate, old[i], a[i], dtype),
+                          dtype));
   }
   StoreTo(stmt.buffer, form, std::move(sum), /*raw=*/false);
 }

@@ -29,6 +29,7 @@ struct EmittedKernel {
   int64_t launch_bytes = 0;  // of them, those to give at launch
   bool uses_f64 = false;
   std::string unknown_intrinsic;  // that the dialect has not; "" when none
+  int64_t image_width = 0, image_height = 0;  // of the largest image, in pixels
 };
 
 class KernelEmitter {
@@ -108,10 +109,24 @@ class KernelEmitter {
   Val LoadRuns(int buffer, const Form& form,
                const std::vector<FormGuard>& guards, const std::string& pad,
                bool raw);
-  Val RunsAt(int buffer, const Form& form, bool raw);
+  Val RunsAt(int buffer, const Form& form, const std::vector<FormGuard>& guards,
+             bool raw);
   void StoreTo(int buffer, const Form& form, Val value, bool raw);
   int RunLength(int buffer, const Form& form, int from) const;
   Run RunAt(int buffer, const Form& form, int from, int count) const;
+  // kernel_images.cc: a pixel's column and row, and what is in them.
+  struct Pixel {
+    std::string x, y;
+  };
+  Pixel PixelAt(int buffer, const Form& form, int from,
+                const std::vector<FormGuard>& guards) const;
+  bool StaysInRow(const Form& column, int from, int64_t row,
+                  const std::vector<FormGuard>& guards) const;
+  Val LoadPixels(int buffer, const Form& form,
+                 const std::vector<FormGuard>& guards);
+  void StorePixels(int buffer, const Form& form, const Val& value);
+  bool IsImage(int id) const { return buffer(id).image_row > 0; }
+
   std::string FromStorage(DType dtype, const std::string& text) const;
   std::string ToStorage(DType dtype, const std::string& text) const;
   void Forget(int buffer);
@@ -131,6 +146,8 @@ class KernelEmitter {
                      DType dtype) const;
   std::string Combine(Reduction reduction, const std::string& a,
                       const std::string& b, DType dtype) const;
+  // A result in a narrow float that registers keep in f32, rounded to it.
+  std::string Rounded(const std::string& text, DType dtype) const;
   std::string CastText(const std::string& x, DType from, DType to) const;
   // A variable for `text`, unless that is one or a number already.
   std::string Named(const std::string& text, const std::string& type);

@@ -119,7 +119,9 @@ std::string KernelEmitter::Register(int id, int64_t element) {
 
 std::string KernelEmitter::FromStorage(DType dtype,
                                        const std::string& text) const {
-  if (dtype == DType::kF16) return absl::StrCat("RG_f16(", text, ")");
+  if (dtype == DType::kF16 && !dialect_.has_half()) {
+    return absl::StrCat("RG_f16(", text, ")");
+  }
   if (dtype == DType::kBF16) return absl::StrCat("RG_bf16(", text, ")");
   return text;
 }
@@ -202,7 +204,7 @@ KernelEmitter::Val KernelEmitter::LoadScalars(
 KernelEmitter::Val KernelEmitter::LoadRuns(int id, const Form& form,
                                            const std::vector<FormGuard>& guards,
                                            const std::string& pad, bool raw) {
-  if (guards.empty()) return RunsAt(id, form, raw);
+  if (guards.empty()) return RunsAt(id, form, guards, raw);
   const DType dtype = buffer(id).dtype;
   const std::string type =
       raw ? dialect_.StorageType(dtype) : dialect_.RegisterType(dtype);
@@ -212,7 +214,7 @@ KernelEmitter::Val KernelEmitter::LoadRuns(int id, const Form& form,
     Line(absl::StrCat(type, " ", value.back(), " = ", pad, ";"));
   }
   Open(absl::StrCat("if (", Condition(guards, 0), ")"));
-  const Val loaded = RunsAt(id, form, raw);
+  const Val loaded = RunsAt(id, form, guards, raw);
   for (int i = 0; i < lanes_.count; ++i) {
     Line(absl::StrCat(value[i], " = ", loaded[i], ";"));
   }
@@ -221,7 +223,10 @@ KernelEmitter::Val KernelEmitter::LoadRuns(int id, const Form& form,
 }
 
 // All lanes, in as few accesses as their addresses allow.
-KernelEmitter::Val KernelEmitter::RunsAt(int id, const Form& form, bool raw) {
+KernelEmitter::Val KernelEmitter::RunsAt(int id, const Form& form,
+                                         const std::vector<FormGuard>& guards,
+                                         bool raw) {
+  if (IsImage(id)) return LoadPixels(id, form, guards);
   const DType dtype = buffer(id).dtype;
   Val value;
   while (static_cast<int>(value.size()) < lanes_.count) {
@@ -287,6 +292,11 @@ void KernelEmitter::StoreTo(int id, const Form& form, Val value, bool raw) {
     return;
   }
   Forget(id);
+  if (IsImage(id)) {
+    if (value.size() == 1) Broadcast(value, dtype, lanes_.count);
+    StorePixels(id, form, value);
+    return;
+  }
   if (!raw) {
     if (!one && value.size() == 1 && IsNarrowFloat(dtype)) {
       value = {Named(ToStorage(dtype, value[0]), dialect_.StorageType(dtype))};

@@ -82,7 +82,9 @@ KernelEmitter::Val KernelEmitter::Emit(const loop::Value& value) {
 
 KernelEmitter::Val KernelEmitter::EmitUnary(const loop::Value& value) {
   Val x = Emit(*value.operands[0]);
-  for (std::string& text : x) text = Unary(value.unary, text, value.dtype);
+  for (std::string& text : x) {
+    text = Rounded(Unary(value.unary, text, value.dtype), value.dtype);
+  }
   return x;
 }
 
@@ -94,7 +96,7 @@ KernelEmitter::Val KernelEmitter::EmitBinary(const loop::Value& value) {
   Broadcast(a, dtype, lanes);
   Broadcast(b, dtype, lanes);
   for (size_t i = 0; i < lanes; ++i) {
-    a[i] = Binary(value.binary, a[i], b[i], dtype);
+    a[i] = Rounded(Binary(value.binary, a[i], b[i], dtype), value.dtype);
   }
   return a;
 }
@@ -118,6 +120,12 @@ KernelEmitter::Val KernelEmitter::EmitCast(const loop::Value& value) {
   Val x = Emit(*value.operands[0]);
   for (std::string& text : x) text = CastText(text, from, value.dtype);
   return x;
+}
+
+std::string KernelEmitter::Rounded(const std::string& text, DType dtype) const {
+  const bool kept_wide =
+      dtype == DType::kBF16 || (dtype == DType::kF16 && !dialect_.has_half());
+  return kept_wide ? FromStorage(dtype, ToStorage(dtype, text)) : text;
 }
 
 std::string KernelEmitter::CastText(const std::string& x, DType from,
@@ -172,11 +180,16 @@ std::string KernelEmitter::Literal(double number, DType dtype) const {
   std::string text = digits;
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   if (kept == DType::kF32) text += "f";
-  return std::signbit(number) ? absl::StrCat("(-", text, ")") : text;
+  if (std::signbit(number)) text = absl::StrCat("(-", text, ")");
+  return dtype == DType::kF16 && dialect_.has_half()
+             ? absl::StrCat("((half)", text, ")")
+             : text;
 }
 
 std::string KernelEmitter::RawLiteral(double number, DType dtype) const {
-  if (dtype == DType::kF16) return absl::StrCat(DoubleToF16Bits(number));
+  if (dtype == DType::kF16 && !dialect_.has_half()) {
+    return absl::StrCat(DoubleToF16Bits(number));
+  }
   if (dtype == DType::kBF16) return absl::StrCat(DoubleToBF16Bits(number));
   return Literal(number, dtype);
 }

@@ -16,6 +16,8 @@ class CudaDialect : public c_like::Dialect {
 
   std::string_view long_type() const override { return "long long"; }
   std::string_view signed_char() const override { return "signed char"; }
+  bool has_half() const override { return false; }
+  const c_like::ImageWords* images() const override { return nullptr; }
   std::string Pragmas(bool uses_f64) const override { return ""; }
   std::string KernelHead(const std::string& entry,
                          const c_like::Extents& group) const override;

@@ -36,7 +36,8 @@ absl::StatusOr<Target> CompleteCudaTarget(Target target) {
     return absl::InvalidArgumentError(absl::StrCat("target: ", what));
   };
   if (!target.triple.empty() || !target.features.empty() ||
-      target.vector_registers != 0 || !target.products.empty()) {
+      target.vector_registers != 0 || !target.products.empty() ||
+      target.image_width != 0 || target.image_height != 0) {
     return bad(
         "a CUDA device is described by mcpu (its architecture, such as sm_80), "
         "max_group, local_bytes, max_registers and driver");

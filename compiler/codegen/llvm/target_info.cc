@@ -289,10 +289,13 @@ absl::StatusOr<Target> CompleteCpuTarget(Target target) {
   RETURN_IF_ERROR(CheckFeatures(*plain, target));
   if (target.max_group != 0 || target.local_bytes != 0 ||
       target.subgroup != 0 || target.max_registers != 0 ||
+      target.image_width != 0 || target.image_height != 0 ||
       target.driver != 0) {
     return absl::InvalidArgumentError(
-        "target: max_group, local_bytes, subgroup, max_registers and driver are "
-        "of boards that run groups of work-items; a processor has none");
+        "target: max_group, local_bytes, subgroup, max_registers, image_width, "
+        "image_height and driver are of boards that run groups of work-items; "
+        "a "
+        "processor has none");
   }
   const auto info = SubtargetInfo(*llvm_target, target, target.mcpu);
   const VectorUnit unit = Vectors(*info);

@@ -42,7 +42,8 @@ absl::StatusOr<Target> OpenClCodeGenerator::Complete(Target target) const {
       target.driver != 0 || !target.products.empty()) {
     return bad(
         "an OpenCL device is described by features, vector_bits, max_group, "
-        "local_bytes and subgroup; its driver knows the rest");
+        "local_bytes, subgroup, image_width and image_height; its driver knows "
+        "the rest");
   }
   for (const std::string& feature : target.features) {
     if (feature[0] != '+') {
@@ -58,6 +59,9 @@ absl::StatusOr<Target> OpenClCodeGenerator::Complete(Target target) const {
       (target.vector_bits & (target.vector_bits - 1)) != 0) {
     return bad(absl::StrCat("vector_bits=", target.vector_bits,
                             " is not a power of two of at least 32"));
+  }
+  if ((target.image_width == 0) != (target.image_height == 0)) {
+    return bad("image_width and image_height go together");
   }
   return target;
 }

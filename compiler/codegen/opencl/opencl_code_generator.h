@@ -11,10 +11,11 @@
 namespace regatta {
 
 // Targets name no processor; what counts is what the board says it has:
-//   features: OpenCL extensions ("+cl_khr_fp16") and "+images"
+//   features: OpenCL extensions ("+cl_khr_fp16")
 //   vector_bits: widest access to memory, default 128
 //   max_group: default 256; local_bytes: default 32768
 //   subgroup: not said unless given
+//   image_width, image_height: no images unless both are given
 // A module's source takes every buffer as a pointer to global memory; f16 and
 // bf16 are unsigned short. It must be built without options that let results
 // change (-cl-fast-relaxed-math and what it stands for).

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "compiler/lower/loop_ir.h"
 
 namespace regatta::opencl {
 namespace {
@@ -20,15 +21,46 @@ std::string_view SpaceName(Space space) {
 }
 
 // Element type of a vector: "ushort4" has no two words.
-std::string ElementWord(DType dtype, const std::string& storage) {
-  return dtype == DType::kF16 || dtype == DType::kBF16 ? "ushort" : storage;
+std::string ElementWord(const std::string& storage) {
+  return storage == "unsigned short" ? "ushort" : storage;
 }
 
 }  // namespace
 
 OpenClDialect::OpenClDialect(const Target& target)
     : vector_bytes_(std::max(4, target.vector_bits / 8)),
-      fp16_(target.Has("cl_khr_fp16")) {}
+      fp16_(target.Has("cl_khr_fp16")),
+      images_(fp16_) {}
+
+std::string OpenClImages::Parameter(bool stored,
+                                    const std::string& name) const {
+  return absl::StrCat(stored ? "__write_only" : "__read_only", " image2d_t ",
+                      name);
+}
+
+c_like::LoadedRun OpenClImages::Load(const std::string& image, DType dtype,
+                                     const std::string& x, const std::string& y,
+                                     const std::string& name) const {
+  c_like::LoadedRun loaded;
+  loaded.declaration =
+      absl::StrCat("const ", Half(dtype) ? "half4 " : "float4 ", name, " = ",
+                   Half(dtype) ? "read_imageh(" : "read_imagef(", image,
+                   ", (int2)(", x, ", ", y, "));");
+  for (int i = 0; i < loop::kPixelElements; ++i) {
+    loaded.elements.push_back(
+        absl::StrCat(name, ".s", std::string(1, kComponents[i])));
+  }
+  return loaded;
+}
+
+std::string OpenClImages::Store(
+    const std::string& image, DType dtype, const std::string& x,
+    const std::string& y, const std::vector<std::string>& elements) const {
+  return absl::StrCat(Half(dtype) ? "write_imageh(" : "write_imagef(", image,
+                      ", (int2)(", x, ", ", y, "), (",
+                      Half(dtype) ? "half4" : "float4", ")(",
+                      absl::StrJoin(elements, ", "), "));");
+}
 
 std::string OpenClDialect::Pragmas(bool uses_f64) const {
   std::string pragmas;
@@ -93,7 +125,7 @@ std::string OpenClDialect::NotANumber(DType dtype) const {
 c_like::LoadedRun OpenClDialect::Load(const Run& run,
                                       const std::string& name) const {
   const std::string type =
-      absl::StrCat(ElementWord(run.dtype, StorageType(run.dtype)), run.count);
+      absl::StrCat(ElementWord(StorageType(run.dtype)), run.count);
   c_like::LoadedRun loaded;
   // vload takes any address, so that compilers take it apart where a machine
   // does not.
@@ -113,7 +145,7 @@ c_like::LoadedRun OpenClDialect::Load(const Run& run,
 std::string OpenClDialect::Store(
     const Run& run, const std::vector<std::string>& elements) const {
   const std::string type =
-      absl::StrCat(ElementWord(run.dtype, StorageType(run.dtype)), run.count);
+      absl::StrCat(ElementWord(StorageType(run.dtype)), run.count);
   const std::string value =
       absl::StrCat("(", type, ")(", absl::StrJoin(elements, ", "), ")");
   if (run.aligned) {
@@ -136,12 +168,8 @@ c_like::Dialect::Words OpenClDialect::words() const {
 // through memory that compilers do not need.
 std::vector<c_like::Helper> OpenClDialect::HalfHelpers() const {
   if (fp16_) {
-    return {{"f16", R"(float RG_f16(unsigned short bits) {
-  return convert_float(as_half(bits));
-}
-)"},
-            {"to_f16", R"(unsigned short RG_to_f16(float x) {
-  return as_ushort(convert_half_rte(x));
+    return {{"to_f16", R"(half RG_to_f16(float x) {
+  return convert_half_rte(x);
 }
 )"}};
   }

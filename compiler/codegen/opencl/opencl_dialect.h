@@ -10,6 +10,26 @@
 
 namespace regatta::opencl {
 
+// Pixels are read without a sampler: OpenCL 1.2 has that for whole coordinates.
+class OpenClImages : public c_like::ImageWords {
+ public:
+  // `fp16`: registers hold halves.
+  explicit OpenClImages(bool fp16) : fp16_(fp16) {}
+
+  std::string Parameter(bool stored, const std::string& name) const override;
+  c_like::LoadedRun Load(const std::string& image, DType dtype,
+                         const std::string& x, const std::string& y,
+                         const std::string& name) const override;
+  std::string Store(const std::string& image, DType dtype, const std::string& x,
+                    const std::string& y,
+                    const std::vector<std::string>& elements) const override;
+
+ private:
+  bool Half(DType dtype) const { return fp16_ && dtype == DType::kF16; }
+
+  bool fp16_;
+};
+
 class OpenClDialect : public c_like::Dialect {
  public:
   // REQUIRES: `target` is complete.
@@ -17,6 +37,8 @@ class OpenClDialect : public c_like::Dialect {
 
   std::string_view long_type() const override { return "long"; }
   std::string_view signed_char() const override { return "char"; }
+  bool has_half() const override { return fp16_; }
+  const c_like::ImageWords* images() const override { return &images_; }
   std::string Pragmas(bool uses_f64) const override;
   std::string KernelHead(const std::string& entry,
                          const c_like::Extents& group) const override;
@@ -55,6 +77,7 @@ class OpenClDialect : public c_like::Dialect {
  private:
   int vector_bytes_;
   bool fp16_;  // the target computes in half
+  OpenClImages images_;
 };
 
 }  // namespace regatta::opencl

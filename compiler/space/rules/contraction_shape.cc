@@ -32,12 +32,8 @@ bool ConvertsOnlyTo(const Expr& value, DType type) {
       [&](const ExprPtr& operand) { return ConvertsOnlyTo(*operand, type); });
 }
 
-int GroupIndex(const Workload& w, const Stage& s,
-               const ContractionShape& shape) {
-  if (w.tensors[shape.a->tensor].dtype != w.tensors[shape.b->tensor].dtype ||
-      !ConvertsOnlyTo(*s.value, s.accumulator)) {
-    return -1;
-  }
+int GroupIndex(const Workload& w, const ContractionShape& shape) {
+  if (!shape.plain) return -1;
   const auto whole = [](const Expr& access, int index) {
     int uses = 0;
     bool alone = true;
@@ -115,7 +111,10 @@ std::optional<ContractionShape> MatchContraction(const Workload& w, int stage) {
   shape.b_contiguous = step == 1;
   // Vectors of B would be gathered for a handful of rows.
   if (!shape.b_contiguous && shape.Rows(w) < 8) return std::nullopt;
-  shape.group = GroupIndex(w, s, shape);
+  shape.plain =
+      w.tensors[shape.a->tensor].dtype == w.tensors[shape.b->tensor].dtype &&
+      ConvertsOnlyTo(*s.value, s.accumulator);
+  shape.group = GroupIndex(w, shape);
   shape.fusable_stages = FusableStages(w, stage);
   return shape;
 }

@@ -121,4 +121,13 @@ std::optional<std::string> RegisterViolation(const Target& target,
   return absl::StrCat(values, " of ", most, " registers");
 }
 
+std::optional<std::string> ImageViolation(const Target& target, int64_t width,
+                                          int64_t height) {
+  if (width <= target.image_width && height <= target.image_height) {
+    return std::nullopt;
+  }
+  return absl::StrCat(width, " x ", height, " pixels of at most ",
+                      target.image_width, " x ", target.image_height);
+}
+
 }  // namespace regatta

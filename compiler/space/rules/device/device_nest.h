@@ -67,6 +67,10 @@ std::optional<std::string> LocalViolation(const Target& target, int64_t bytes);
 std::optional<std::string> RegisterViolation(const Target& target,
                                              int64_t values);
 
+// Why an image of width x height pixels does not fit; absent when it does.
+std::optional<std::string> ImageViolation(const Target& target, int64_t width,
+                                          int64_t height);
+
 }  // namespace regatta
 
 #endif  // REGATTA_COMPILER_SPACE_RULES_DEVICE_DEVICE_NEST_H_

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "compiler/space/rules/accesses.h"
 #include "compiler/space/rules/device/device_nest.h"
 #include "compiler/space/rules/device/tiles_emitter.h"
@@ -132,6 +133,24 @@ void TilesPart::AddMemoryKnobs() {
       [](TilesTiling& t, int64_t x) { t.unroll = x; });
   Add(NumberKnob("pad", "elements between rows of the local tile", {0, 1, 4}),
       [](TilesTiling& t, int64_t x) { t.pad = x; });
+  const Workload& w = context_.workload;
+  if (context_.target.image_width > 0 && FitsImage(w, shape_)) {
+    Add(WordKnob("b_from", "where the operand in vectors is read",
+                 {"memory", "image"}),
+        [](TilesTiling& t, int64_t x) { t.image_b = x == 1; });
+  }
+  // Results of another type would be further off than it allows.
+  const std::vector<int> outputs = w.TensorsWithRole(TensorRole::kOutput);
+  if (context_.target.Has("cl_khr_fp16") && shape_.plain &&
+      w.tensors[shape_.a->tensor].dtype == DType::kF16 &&
+      std::all_of(outputs.begin(), outputs.end(), [&](int tensor) {
+        return w.tensors[tensor].dtype == DType::kF16;
+      })) {
+    Add(NumberKnob("f16_sums",
+                   "products summed in f16 at a time, then in f32; 1: none",
+                   {1, 2, 4, 8}),
+        [](TilesTiling& t, int64_t x) { t.half_sums = x; });
+  }
 }
 
 // The smallest values of all knobs satisfy every constraint.
@@ -156,8 +175,30 @@ void TilesPart::AddConstraints() {
   });
   add("registers", [this](const TilesTiling& t) {
     const int64_t width = t.lanes * t.vectors;
+    const int64_t halves = t.half_sums > 1 ? t.rows * width / 2 : 0;
     return RegisterViolation(context_.target,
-                             t.rows * width + t.rows + width + 16);
+                             t.rows * width + halves + t.rows + width + 16);
+  });
+  add("image_pixels", [](const TilesTiling& t) {
+    if (!t.image_b || t.lanes % loop::kPixelElements == 0) return Violation();
+    return Violation(absl::StrCat("vectors of ", t.lanes,
+                                  " elements hold no whole pixels of four"));
+  });
+  add("image_or_local", [](const TilesTiling& t) {
+    if (!t.image_b || !t.local_b) return Violation();
+    return Violation("an image is not copied to local memory");
+  });
+  add("image_size", [this](const TilesTiling& t) {
+    if (!t.image_b) return Violation();
+    const TensorDecl& b = context_.workload.tensors[shape_.b->tensor];
+    return ImageViolation(context_.target,
+                          b.shape.back() / loop::kPixelElements,
+                          b.Elements() / b.shape.back());
+  });
+  add("f16_sums_fit", [](const TilesTiling& t) {
+    if (t.half_sums <= t.unroll) return Violation();
+    return Violation(absl::StrCat(t.half_sums, " products in a loop of ",
+                                  t.unroll, " copies"));
   });
   const auto add_fit = [&](std::string name, const char* what, auto of) {
     add(std::move(name), [what, of](const TilesTiling& t) {
@@ -204,19 +245,21 @@ void TilesPart::Normalise(KnobValues& values) const {
 void TilesPart::SetDefaults() {
   struct Plan {
     int64_t vec, vectors, rows, tx, ty, local, kc, unroll;
+    int64_t image = 0, half_sums = 1;
   };
   static constexpr Plan kWide[] = {{16, 1, 4, 4, 4, 0, 16, 4},
                                    {16, 1, 8, 2, 4, 0, 16, 2},
                                    {16, 2, 6, 1, 8, 1, 32, 2},
                                    {8, 2, 4, 4, 4, 3, 16, 4},
                                    {16, 1, 12, 4, 1, 0, 16, 1}};
-  static constexpr Plan kNarrow[] = {{4, 1, 4, 16, 16, 3, 16, 8},
-                                     {4, 2, 8, 16, 16, 3, 8, 4},
-                                     {4, 1, 8, 16, 8, 3, 16, 4},
-                                     {4, 1, 4, 8, 8, 0, 16, 4},
-                                     {2, 1, 2, 16, 16, 3, 32, 8}};
+  static constexpr Plan kNarrow[] = {
+      {4, 1, 4, 16, 16, 3, 16, 8},    {4, 2, 8, 16, 16, 3, 8, 4},
+      {4, 1, 8, 16, 8, 3, 16, 4},     {4, 1, 4, 8, 8, 0, 16, 4},
+      {2, 1, 2, 16, 16, 3, 32, 8},    {4, 1, 8, 8, 8, 0, 16, 4, 1},
+      {4, 1, 8, 8, 8, 0, 16, 4, 1, 4}};
   const bool wide = context_.target.Lanes(4) >= 8;
-  for (const Plan& plan : wide ? kWide : kNarrow) {
+  for (const Plan& plan :
+       wide ? absl::MakeConstSpan(kWide) : absl::MakeConstSpan(kNarrow)) {
     KnobValues values;
     for (const Knob& knob : knobs_) values.push_back(knob.choices[0]);
     Wish("tx", plan.tx, values);
@@ -229,6 +272,8 @@ void TilesPart::SetDefaults() {
     }
     Wish("kc", plan.kc, values);
     Wish("unroll", plan.unroll, values);
+    Wish("b_from", plan.image, values);
+    Wish("f16_sums", plan.half_sums, values);
     Normalise(values);
     if (std::find(seeds_.begin(), seeds_.end(), values) == seeds_.end()) {
       seeds_.push_back(std::move(values));

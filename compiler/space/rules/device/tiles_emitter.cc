@@ -1,5 +1,6 @@
 #include "compiler/space/rules/device/tiles_emitter.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -20,6 +21,14 @@ namespace {
 int64_t PitchA(const TilesTiling& t) { return t.Rows() + t.pad; }
 
 }  // namespace
+
+bool FitsImage(const Workload& w, const ContractionShape& shape) {
+  const TensorDecl& b = w.tensors[shape.b->tensor];
+  return (b.dtype == DType::kF32 || b.dtype == DType::kF16) &&
+         shape.b_contiguous && !shape.b->pad_value &&
+         shape.b->subscripts.back() == Affine::Var(shape.vector) &&
+         b.shape.back() % loop::kPixelElements == 0;
+}
 
 int64_t LocalElementsA(const TilesTiling& t) {
   return t.local_a ? t.k_slice * PitchA(t) : 0;
@@ -46,10 +55,45 @@ TilesEmitter::TilesEmitter(const ContractionShape& shape,
   for (int64_t v = 0; v < t_.vectors; ++v) {
     sums_.emplace_back(out, absl::StrCat("sum", v), stage().accumulator,
                        t_.rows, VectorTile{.lanes = t_.lanes});
+    if (t_.half_sums > 1) {
+      half_sums_.emplace_back(out, absl::StrCat("half", v), DType::kF16,
+                              t_.rows, VectorTile{.lanes = t_.lanes});
+    }
   }
 }
 
+// A thread for each pixel.
+void TilesEmitter::EmitImage() {
+  const TensorDecl& tensor = out_.workload().tensors[shape_.b->tensor];
+  const int from = out_.TensorBuffer(shape_.b->tensor);
+  const int64_t row = tensor.shape.back();
+  const int64_t pixels = row / loop::kPixelElements;
+  image_b_ = out_.AddBuffer({.name = absl::StrCat(tensor.name, "_image"),
+                             .dtype = tensor.dtype,
+                             .elements = tensor.Elements(),
+                             .image_row = row});
+  const int64_t threads = std::min(t_.tx * t_.ty, pixels);
+  const int y = out_.NewVar(), x = out_.NewVar(), thread = out_.NewVar();
+  const Affine pixel = Affine::Var(x) * threads + Affine::Var(thread);
+  StmtPtr copy = MakeLoop(
+      out_, loop::kPixelElements, LoopKind::kVector, [&](const Affine& lane) {
+        const Affine at =
+            Affine::Var(y) * row + pixel * loop::kPixelElements + lane;
+        return loop::Store(image_b_, at,
+                           loop::Load(out_.buffer(from), from, at));
+      });
+  out_.AddKernel(
+      absl::StrCat("image_", tensor.name, "_of_",
+                   out_.workload().tensors[stage().tensor].name),
+      loop::For(
+          y, tensor.Elements() / row, LoopKind::kGroup,
+          loop::For(x, CeilDiv(pixels, threads), LoopKind::kGroup,
+                    loop::For(thread, threads, LoopKind::kThread,
+                              loop::If({{pixel, pixels}}, std::move(copy))))));
+}
+
 void TilesEmitter::Emit() {
+  if (t_.image_b) EmitImage();
   std::map<int, int64_t> tiled = {
       {shape_.vector, CeilDiv(Extent(shape_.vector), t_.Columns())}};
   if (t_.row_index >= 0) {
@@ -143,6 +187,21 @@ StmtPtr TilesEmitter::Slice(const IndexRange& range) {
                              range));
   }
   if (t_.local_a || t_.local_b) parts.push_back(loop::Barrier());
+  const int64_t together = t_.half_sums;
+  if (together > 1) {
+    if (range.extent >= together) {
+      parts.push_back(MakeLoop(
+          out_, range.extent / together, LoopKind::kSerial,
+          [&](const Affine& var) {
+            return HalfSteps(var * together, together, range);
+          },
+          t_.unroll / together));
+    }
+    if (const int64_t rest = range.extent % together; rest > 0) {
+      parts.push_back(HalfSteps(Affine(range.extent - rest), rest, range));
+    }
+    return loop::Block(std::move(parts));
+  }
   parts.push_back(MakeLoop(
       out_, range.extent, LoopKind::kSerial,
       [&](const Affine& var) {
@@ -150,6 +209,39 @@ StmtPtr TilesEmitter::Slice(const IndexRange& range) {
         return Step(var);
       },
       t_.unroll));
+  return loop::Block(std::move(parts));
+}
+
+StmtPtr TilesEmitter::HalfSteps(const Affine& start, int64_t count,
+                                const IndexRange& range) {
+  const VectorTile tile{.lanes = t_.lanes};
+  const auto for_all = [&](auto statement) {
+    std::vector<StmtPtr> parts;
+    for (int64_t v = 0; v < t_.vectors; ++v) {
+      parts.push_back(
+          ForRowsAndVectors(out_, t_.rows, tile,
+                            [&](const Affine& row, const VectorPosition& at) {
+                              return statement(v, row, at);
+                            }));
+    }
+    return loop::Block(std::move(parts));
+  };
+  std::vector<StmtPtr> parts;
+  parts.push_back(
+      for_all([&](int64_t v, const Affine& row, const VectorPosition& at) {
+        return half_sums_[v].Store(row, at, loop::Const(0, DType::kF16));
+      }));
+  parts.push_back(
+      MakeLoop(out_, count, LoopKind::kUnrolled, [&](const Affine& var) {
+        bound_[t_.split_k] = range.start + start + var;
+        return Step(start + var);
+      }));
+  parts.push_back(for_all([&](int64_t v, const Affine& row,
+                              const VectorPosition& at) {
+    return sums_[v].Store(
+        row, at, loop::Cast(half_sums_[v].Load(row, at), stage().accumulator),
+        Reduction::kSum);
+  }));
   return loop::Block(std::move(parts));
 }
 
@@ -189,14 +281,43 @@ StmtPtr TilesEmitter::CopyTile(const Expr& access, int local, int64_t pitch,
       });
 }
 
+ValuePtr TilesEmitter::LoadB(const Bind& bind,
+                             std::vector<loop::Guard> guards) const {
+  if (!t_.image_b) {
+    return WithGuards(out_.LoadTensor(*shape_.b, bind), std::move(guards));
+  }
+  // Its elements stand as in the tensor.
+  return loop::Load(
+      out_.buffer(image_b_), image_b_,
+      out_.TensorOffset(shape_.b->tensor, shape_.b->subscripts, bind),
+      std::move(guards));
+}
+
+StmtPtr TilesEmitter::Accumulate(const Affine& row, int64_t v,
+                                 const VectorPosition& at,
+                                 const RegisterTile& b, int a) const {
+  const Bind bind = BindAt(row, v, at.position);
+  const auto value_a = [&] {
+    if (a >= 0) return loop::Load(out_.buffer(a), a, row);
+    return WithGuards(out_.LoadTensor(*shape_.a, bind),
+                      {RowGuard(row), VectorGuard(v)});
+  };
+  if (t_.half_sums > 1) {
+    return half_sums_[v].Store(
+        row, at, loop::Binary(BinaryOp::kMul, value_a(), b.Load(Affine(), at)),
+        Reduction::kSum);
+  }
+  const auto hook = [&](const Expr& access) -> std::optional<ValuePtr> {
+    return &access == shape_.b ? b.Load(Affine(), at) : value_a();
+  };
+  return sums_[v].Store(row, at, out_.Translate(stage().value, bind, hook),
+                        Reduction::kSum);
+}
+
 // Loads each element of A and B once and multiplies all pairs.
 StmtPtr TilesEmitter::Step(const Affine& in_slice) {
   const Workload& w = out_.workload();
   const VectorTile tile{.lanes = t_.lanes};
-  const auto load = [&](const Expr& access, const Bind& bind,
-                        std::vector<loop::Guard> guards) {
-    return WithGuards(out_.LoadTensor(access, bind), std::move(guards));
-  };
   std::vector<StmtPtr> parts;
   std::vector<RegisterTile> b;
   for (int64_t v = 0; v < t_.vectors; ++v) {
@@ -207,8 +328,7 @@ StmtPtr TilesEmitter::Step(const Affine& in_slice) {
           t_.local_b
               ? loop::Load(out_.buffer(local_b_), local_b_,
                            in_slice * t_.Columns() + ColumnOf(v) + at.position)
-              : load(*shape_.b, BindAt(Affine(), v, at.position),
-                     {VectorGuard(v)});
+              : LoadB(BindAt(Affine(), v, at.position), {VectorGuard(v)});
       return b[v].Store(Affine(), at, std::move(value));
     }));
   }
@@ -228,21 +348,14 @@ StmtPtr TilesEmitter::Step(const Affine& in_slice) {
                   ? loop::Load(
                         out_.buffer(local_a_), local_a_,
                         in_slice * PitchA(t_) + thread_[1] * t_.rows + row)
-                  : load(*shape_.a, BindAt(row, 0, Affine()), {RowGuard(row)});
+                  : WithGuards(
+                        out_.LoadTensor(*shape_.a, BindAt(row, 0, Affine())),
+                        {RowGuard(row)});
           body.push_back(loop::Store(a, row, std::move(value)));
         }
         for (int64_t v = 0; v < t_.vectors; ++v) {
           body.push_back(ForVectors(out_, tile, [&](const VectorPosition& at) {
-            const Bind bind = BindAt(row, v, at.position);
-            const auto hook =
-                [&](const Expr& access) -> std::optional<ValuePtr> {
-              if (&access == shape_.b) return b[v].Load(Affine(), at);
-              if (a >= 0) return loop::Load(out_.buffer(a), a, row);
-              return load(*shape_.a, bind, {RowGuard(row), VectorGuard(v)});
-            };
-            return sums_[v].Store(row, at,
-                                  out_.Translate(stage().value, bind, hook),
-                                  Reduction::kSum);
+            return Accumulate(row, v, at, b[v], a);
           }));
         }
         return loop::Block(std::move(body));

@@ -31,11 +31,17 @@ struct TilesTiling {
   int64_t k_slice = 1;             // its elements in local memory at a time
   int64_t unroll = 1;              // of the loop over a slice
   bool local_a = false, local_b = false;  // operands kept in local memory
-  int64_t pad = 0;  // elements between rows of the local tile of A
+  int64_t pad = 0;        // elements between rows of the local tile of A
+  bool image_b = false;   // B is read as an image, which a kernel makes first
+  int64_t half_sums = 1;  // products summed in f16 before the sum takes them
 
   int64_t Columns() const { return tx * lanes * vectors; }
   int64_t Rows() const { return ty * rows; }
 };
+
+// Whether B of `shape` could be an image: rows of whole pixels that vectors run
+// along, without padding.
+bool FitsImage(const Workload& workload, const ContractionShape& shape);
 
 // Elements of the local tiles, 0 where an operand has none.
 int64_t LocalElementsA(const TilesTiling& tiling);
@@ -50,7 +56,7 @@ class TilesEmitter {
   TilesEmitter(const ContractionShape& shape, const TilesTiling& tiling,
                int stage_count, LoopBuilder& out);
 
-  // Appends the kernel.
+  // Appends the kernels.
   void Emit();
 
  private:
@@ -71,7 +77,17 @@ class TilesEmitter {
   loop::StmtPtr CopyTile(const Expr& access, int local, int64_t pitch,
                          int across, const Affine& first, int64_t count,
                          const IndexRange& range);
+  // The kernel that makes an image of B.
+  void EmitImage();
+  // Products from `start` of a slice on, summed in f16.
+  loop::StmtPtr HalfSteps(const Affine& start, int64_t count,
+                          const IndexRange& range);
   loop::StmtPtr Step(const Affine& in_slice);
+  // One product of a row and a vector, added to its sum.
+  loop::StmtPtr Accumulate(const Affine& row, int64_t v,
+                           const VectorPosition& at, const RegisterTile& b,
+                           int a) const;
+  loop::ValuePtr LoadB(const Bind& bind, std::vector<loop::Guard> guards) const;
   loop::StmtPtr Results();
 
   // Indices at row `row` of the thread and `position` of its vector `v`.
@@ -86,8 +102,9 @@ class TilesEmitter {
   const TilesTiling& t_;
   const int stage_count_;
   LoopBuilder& out_;
-  int local_a_ = -1, local_b_ = -1;  // buffers
-  std::vector<RegisterTile> sums_;   // per vector of the thread
+  int local_a_ = -1, local_b_ = -1, image_b_ = -1;  // buffers
+  std::vector<RegisterTile> sums_;                  // per vector of the thread
+  std::vector<RegisterTile> half_sums_;             // in f16
   // State of the walk.
   std::map<int, Affine> bound_;
   std::array<Affine, 2> thread_;
