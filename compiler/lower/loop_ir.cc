@@ -127,6 +127,18 @@ StmtPtr If(std::vector<Guard> guards, StmtPtr body) {
   return stmt;
 }
 
+StmtPtr Let(int var, int64_t extent, Affine form, int64_t divisor,
+            StmtPtr body) {
+  auto stmt = std::make_shared<Stmt>();
+  stmt->kind = Stmt::Kind::kLet;
+  stmt->var = var;
+  stmt->extent = extent;
+  stmt->offset = std::move(form);
+  stmt->divisor = divisor;
+  stmt->body = {std::move(body)};
+  return stmt;
+}
+
 StmtPtr Barrier() {
   auto stmt = std::make_shared<Stmt>();
   stmt->kind = Stmt::Kind::kBarrier;
@@ -140,6 +152,15 @@ StmtPtr CallIntrinsic(std::string_view name,
   stmt->intrinsic = std::string(name);
   stmt->operands = std::move(operands);
   return stmt;
+}
+
+int64_t SwizzleChunk(const Buffer& buffer) {
+  return 16 / DTypeBytes(buffer.dtype);
+}
+
+int64_t SwizzledElement(const Buffer& buffer, int64_t offset) {
+  if (buffer.swizzle == 0) return offset;
+  return offset ^ (offset / buffer.swizzle % 8 * SwizzleChunk(buffer));
 }
 
 bool IsDeviceKernel(const Kernel& kernel) {
@@ -168,10 +189,12 @@ void VisitBuffers(const Stmt& stmt,
     const Intrinsic* const intrinsic = FindIntrinsic(stmt.intrinsic);
     for (size_t i = 0; i < stmt.operands.size(); ++i) {
       if (stmt.operands[i].buffer < 0) continue;
-      visit(
-          stmt.operands[i].buffer,
-          intrinsic != nullptr && i < intrinsic->operands.size() &&
-              intrinsic->operands[i].use == IntrinsicOperandRule::Use::kWrites);
+      using Use = IntrinsicOperandRule::Use;
+      const Use use = intrinsic != nullptr && i < intrinsic->operands.size()
+                          ? intrinsic->operands[i].use
+                          : Use::kReads;
+      if (use != Use::kWrites) visit(stmt.operands[i].buffer, false);
+      if (use != Use::kReads) visit(stmt.operands[i].buffer, true);
     }
   }
   for (const StmtPtr& child : stmt.body) VisitBuffers(*child, visit);
@@ -211,7 +234,11 @@ std::string ScopeName(const Buffer& buffer) {
     case Scope::kRegister:
       return "register";
     case Scope::kLocal:
-      return "local";
+      return buffer.swizzle == 0
+                 ? "local"
+                 : absl::StrCat("local, swizzled by ", buffer.swizzle);
+    case Scope::kFragment:
+      return "fragment";
   }
   return "?";
 }
@@ -401,6 +428,10 @@ std::string ToString(const Program& program, const Stmt& stmt) {
       return absl::StrCat("block of ", stmt.body.size());
     case Stmt::Kind::kIf:
       return absl::StrCat("if ", GuardText(stmt.guards));
+    case Stmt::Kind::kLet:
+      return absl::StrCat("let ", VarName(stmt.var), " = (",
+                          stmt.offset.ToString(VarName), ") / ", stmt.divisor,
+                          " % ", stmt.extent);
     case Stmt::Kind::kBarrier:
       return "barrier";
     case Stmt::Kind::kIntrinsic:
@@ -412,6 +443,8 @@ std::string ToString(const Program& program, const Stmt& stmt) {
                               out, o.buffer < 0
                                        ? absl::StrCat(o.number)
                                        : Element(program, o.buffer, o.offset));
+                          if (o.guards.empty()) return;
+                          absl::StrAppend(out, " if ", GuardText(o.guards));
                         }),
           ")");
   }

@@ -41,6 +41,9 @@ enum class Scope {
                // thread has its own
   kLocal,      // memory that the threads of one group share; each group has its
                // own, and nothing is in it at first. Device kernels only
+  kFragment,   // a thread's share of matrices as matrix units take them: words
+               // of 32 bits, each some neighbours of a narrow type. Only
+               // intrinsics touch it; else as kRegister. Device kernels only
 };
 
 inline constexpr int64_t kPixelElements = 4;  // of an image
@@ -58,7 +61,19 @@ struct Buffer {
   // four elements through caches of its own. 0: plain memory. See
   // image_verify.h.
   int64_t image_row = 0;
+  // Local memory: 0, or a power of two of elements, 128 bytes or more, after
+  // which the order of 16-byte chunks within lines of 128 bytes changes, so
+  // that chunks below each other lie in different banks: SwizzledElement.
+  // Nobody but who turns an offset into an address sees it. The elements fill
+  // whole lines.
+  int64_t swizzle = 0;
 };
+
+// The place of element `offset`: chunk c of a line is at c XOR (offset /
+// swizzle % 8). `offset` itself where the buffer has no swizzle.
+int64_t SwizzledElement(const Buffer& buffer, int64_t offset);
+// Elements of a 16-byte chunk.
+int64_t SwizzleChunk(const Buffer& buffer);
 
 // 0 <= form < bound.
 struct Guard {
@@ -126,6 +141,9 @@ struct IntrinsicOperand {
   int buffer = -1;  // -1: `number`
   Affine offset;
   int64_t number = 0;
+  // Where one fails, zeros are read, without touching memory. Only for operands
+  // that may be guarded (intrinsics.h).
+  std::vector<Guard> guards;
 };
 
 struct Stmt;
@@ -133,25 +151,30 @@ using StmtPtr = std::shared_ptr<const Stmt>;
 
 struct Stmt {
   enum class Kind {
-    kFor,      // for `var` in [0, extent): body, of `loop` kind
-    kStore,    // buffer[offset] = value, or op= when `accumulate` is not kNone
-    kBlock,    // `body` in order
-    kIf,       // body if every one of `guards` holds. Device kernels only
+    kFor,    // for `var` in [0, extent): body, of `loop` kind
+    kStore,  // buffer[offset] = value, or op= when `accumulate` is not kNone
+    kBlock,  // `body` in order
+    kIf,     // body if every one of `guards` holds. Device kernels only
+    kLet,    // body with `var` = `offset` / `divisor` % `extent`, rounded down;
+             // `offset` is never negative. What is not affine in the loop
+             // variables (one number that counts several) becomes affine in
+             // such a variable. Device kernels only, not in vector loops
     kBarrier,  // waits for all threads of the group; what they stored before is
                // what all of them read behind it. Device kernels only, where
                // every thread of the group comes by equally often
     kIntrinsic,  // `intrinsic` of `operands`: intrinsics.h. Device kernels only
   };
   Kind kind;
-  // kFor
+  // kFor, kLet
   int var = -1;  // unique in the program
   int64_t extent = 0;
+  int64_t divisor = 1;  // kLet
   LoopKind loop = LoopKind::kSerial;
   int64_t unroll = 1;  // kSerial: copies of the body per iteration; the
                        // remainder runs one at a time
   // kStore
   int buffer = -1;
-  Affine offset;
+  Affine offset;  // kLet too
   ValuePtr value;
   Reduction accumulate = Reduction::kNone;
   bool streaming = false;  // a hint: what is stored is not read soon, so caches
@@ -161,7 +184,7 @@ struct Stmt {
   // kIntrinsic
   std::string intrinsic;
   std::vector<IntrinsicOperand> operands;
-  // kFor and kIf (one element), and kBlock
+  // kFor, kIf and kLet (one element), and kBlock
   std::vector<StmtPtr> body;
 };
 
@@ -195,6 +218,8 @@ StmtPtr Store(int buffer, Affine offset, ValuePtr value,
               Reduction accumulate = Reduction::kNone, bool streaming = false);
 StmtPtr Block(std::vector<StmtPtr> body);
 StmtPtr If(std::vector<Guard> guards, StmtPtr body);
+StmtPtr Let(int var, int64_t extent, Affine form, int64_t divisor,
+            StmtPtr body);
 StmtPtr Barrier();
 StmtPtr CallIntrinsic(std::string_view name,
                       std::vector<IntrinsicOperand> operands = {});
@@ -228,11 +253,11 @@ std::string ToString(const Program& program, const Value& value);
 // stores replace what is in memory; types consistent: nothing converts but a
 // kCast, not even a store.
 // Of device kernels: their shape as above; local buffers used within one of
-// them; no barrier inside a vector loop or under a guard that threads may see
-// differently; no store that all threads of a group, or all groups, would do to
-// the same element, unless a guard leaves one of them. (That no two threads
-// meet at one element without a barrier is more than this: the loop interpreter
-// of the tests finds that out.)
+// them; no barrier, and no intrinsic of whole warps, inside a vector loop or
+// under a guard that threads may see differently; no store that all threads of
+// a group, or all groups, would do to the same element, unless a guard leaves
+// one of them. (That no two threads meet at one element without a barrier is
+// more than this: the loop interpreter of the tests finds that out.)
 absl::Status Verify(const Program& program);
 
 }  // namespace regatta::loop

@@ -1,6 +1,7 @@
 #include "compiler/space/rule.h"
 #include "compiler/space/rules/contraction.h"
 #include "compiler/space/rules/device/group_reduce.h"
+#include "compiler/space/rules/device/matrix_tiles.h"
 #include "compiler/space/rules/device/threads.h"
 #include "compiler/space/rules/device/tiles.h"
 #include "compiler/space/rules/fold.h"
@@ -22,8 +23,8 @@ absl::Span<const KindRules> AllRules() {
       &WindowsRule(), &ContractionRule(), &RowsRule(),
       &FoldRule(),    &TransposeRule(),   &LoopsRule(),
   };
-  static const SpaceRule* const kDevice[] = {&TilesRule(), &GroupReduceRule(),
-                                             &ThreadsRule()};
+  static const SpaceRule* const kDevice[] = {
+      &MatrixTilesRule(), &TilesRule(), &GroupReduceRule(), &ThreadsRule()};
   static const KindRules kKinds[] = {
       {"cpu", kCpu}, {"cuda", kDevice}, {"opencl", kDevice}};
   return kKinds;

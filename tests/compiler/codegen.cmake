@@ -25,6 +25,7 @@ regatta_test(compiler_codegen_test
   schedule_sweep.cc
   ../support/loop_interpreter.cc
   ../support/race_detector.cc
+  ../support/warp_matrices.cc
   LIBS regatta_compiler regatta_codegen TIMEOUT 300)
 set_source_files_properties(codegen_c_program_test.cc codegen_module_test.cc
   PROPERTIES

@@ -21,7 +21,7 @@ using ::testing::StartsWith;
 
 constexpr int kSchedules = 100;  // of every operator at full scale
 
-class CudaCode : public testing::Test {
+class CudaCode : public ::testing::Test {
  protected:
   void SetUp() override {
     const auto nvrtc = cuda::Nvrtc::Load();
@@ -46,9 +46,9 @@ TEST_F(CudaCode, NarrowFloatsRoundToNearestEven) {
   ExpectRoundingToNearestEven(target_, RunOnSimulatedGpu);
 }
 
-class CudaSweep : public CudaCode, public testing::WithParamInterface<Op> {};
+class CudaSweep : public CudaCode, public ::testing::WithParamInterface<Op> {};
 INSTANTIATE_TEST_SUITE_P(Operators, CudaSweep,
-                         testing::ValuesIn(Ops().begin(), Ops().end()),
+                         ::testing::ValuesIn(Ops().begin(), Ops().end()),
                          [](const auto& info) { return info.param.name; });
 
 TEST_P(CudaSweep, SchedulesAreRight) {

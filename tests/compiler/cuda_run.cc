@@ -9,26 +9,22 @@
 #include "base/status_macros.h"
 #include "compiler/module/tensor_bytes.h"
 #include "tests/compiler/status_text.h"
-#include "tests/support/simulated_module.h"
 
 namespace regatta {
-namespace {
 
-struct SimulatedRun {
-  std::vector<TensorValues> outputs;
-  std::string fault;
-};
-
-absl::StatusOr<SimulatedRun> Simulate(const Module& module,
-                                      const std::vector<TensorValues>& inputs) {
+absl::StatusOr<SimulatedRun> SimulateModule(
+    const Module& module, const std::vector<TensorValues>& inputs,
+    const ptxsim::RunOptions& options) {
   std::vector<std::string> bytes;
   for (const ModuleBuffer* buffer :
        module.BuffersWithRole(BufferRole::kInput)) {
     bytes.push_back(ValuesToBytes(inputs[bytes.size()], buffer->dtype));
   }
   ASSIGN_OR_RETURN(testing::SimulatedCall call,
-                   testing::SimulateCall(module, bytes));
-  SimulatedRun run{.outputs = {}, .fault = std::move(call.fault)};
+                   testing::SimulateCall(module, bytes, options));
+  SimulatedRun run{.outputs = {},
+                   .fault = std::move(call.fault),
+                   .kernels = std::move(call.kernels)};
   const auto outputs = module.BuffersWithRole(BufferRole::kOutput);
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     ASSIGN_OR_RETURN(TensorValues values,
@@ -38,11 +34,9 @@ absl::StatusOr<SimulatedRun> Simulate(const Module& module,
   return run;
 }
 
-}  // namespace
-
 std::vector<TensorValues> RunOnSimulatedGpu(
     const Module& module, const std::vector<TensorValues>& inputs) {
-  const auto run = Simulate(module, inputs);
+  const auto run = SimulateModule(module, inputs);
   EXPECT_TRUE(run.ok()) << StatusText(run);
   if (!run.ok()) return {};
   EXPECT_EQ(run->fault, "");
@@ -51,7 +45,7 @@ std::vector<TensorValues> RunOnSimulatedGpu(
 
 std::string FaultOnSimulatedGpu(const Module& module,
                                 const std::vector<TensorValues>& inputs) {
-  const auto run = Simulate(module, inputs);
+  const auto run = SimulateModule(module, inputs);
   EXPECT_TRUE(run.ok()) << StatusText(run);
   return run.ok() ? run->fault : "";
 }

@@ -5,8 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "compiler/interp/interpreter.h"
 #include "compiler/module/module.h"
+#include "compiler/ptxsim/launch.h"
+#include "tests/support/simulated_module.h"
 
 namespace regatta {
 
@@ -19,6 +22,16 @@ std::vector<TensorValues> RunOnSimulatedGpu(
 // "" for nothing.
 std::string FaultOnSimulatedGpu(const Module& module,
                                 const std::vector<TensorValues>& inputs);
+
+// The same with what every launch did.
+struct SimulatedRun {
+  std::vector<TensorValues> outputs;  // none after a fault
+  std::string fault;
+  std::vector<testing::SimulatedKernel> kernels;
+};
+absl::StatusOr<SimulatedRun> SimulateModule(
+    const Module& module, const std::vector<TensorValues>& inputs,
+    const ptxsim::RunOptions& options = {});
 
 }  // namespace regatta
 

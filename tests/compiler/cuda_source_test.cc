@@ -42,8 +42,14 @@ std::string SourceOf(const loop::Program& program) {
 
 TEST(CudaTargets, AreCompletedFromTheArchitecture) {
   EXPECT_EQ(CompleteTargetOf("cuda").ToString(),
-            "cuda,mcpu=sm_80,vector_bits=128,max_group=1024,local_bytes=166912,"
-            "subgroup=32,max_registers=255");
+            "cuda,mcpu=sm_80,features=+copy_async,vector_bits=128,"
+            "max_group=1024,local_bytes=166912,subgroup=32,max_registers=255,"
+            "products=bf16x16x8x16+f16x16x8x16+i8x16x8x32");
+  EXPECT_EQ(CompleteTargetOf("cuda,mcpu=sm_75").ToString(),
+            "cuda,mcpu=sm_75,vector_bits=128,max_group=1024,local_bytes=65536,"
+            "subgroup=32,max_registers=255,products=f16x16x8x8+i8x8x8x16");
+  EXPECT_EQ(CompleteTargetOf("cuda,products=f16x16x8x16").products,
+            std::vector<std::string>{"f16x16x8x16"});
   EXPECT_EQ(CompleteTargetOf("cuda,mcpu=sm_86").local_bytes, 99 << 10);
   const Target given =
       CompleteTargetOf("cuda,mcpu=sm_90,max_group=256,max_registers=128");
@@ -70,7 +76,9 @@ TEST(CudaTargets, WhatNoArchitectureHasIsRefused) {
        "local_bytes=300000 is more than the 166912 of sm_80"},
       {"cuda,max_group=2048", "max_group=2048 is more than the 1024"},
       {"cuda,triple=x86_64-linux-gnu", "described by mcpu"},
-      {"cuda,features=+images", "described by mcpu"}};
+      {"cuda,features=+images", "features=+images, but sm_80 has "},
+      {"cuda,mcpu=sm_75,products=bf16x16x8x16",
+       "products=bf16x16x8x16, but sm_75 has f16x16x8x8+i8x8x8x16"}};
   for (const auto& [text, message] : cases) {
     const auto result = CompleteTarget(*ParseTarget(text));
     EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
@@ -136,7 +144,8 @@ TEST(CudaSource, MoreGroupsThanADimensionHasAreCountedInTheFirst) {
 TEST(CudaSource, AsynchronousCopiesAreInstructionsFromSm80On) {
   const loop::Program program = AsyncCopies().Emit();
   EXPECT_THAT(SourceOf(program),
-              HasSubstr("  k_copy_async(b2_first + v0 * 4, b0_x + v0 * 4);\n"));
+              HasSubstr("  k_copy_async_16(b2_first + v0 * 4, b0_x + v0 * 4, "
+                        "true);\n"));
   EXPECT_THAT(SourceOf(program), HasSubstr("cp.async.wait_group 1;"));
   for (const char* text : {"cuda,mcpu=sm_75", "opencl"}) {
     const Target target = CompleteTargetOf(text);
@@ -145,7 +154,7 @@ TEST(CudaSource, AsynchronousCopiesAreInstructionsFromSm80On) {
                                             TensorsOnly(program), target, "k");
     EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(refused.status().message()),
-                StartsWith("copy_async: kernel k0 uses what"));
+                StartsWith("copy_async_16: kernel k0 uses what"));
   }
 }
 

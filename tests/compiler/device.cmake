@@ -12,6 +12,7 @@ regatta_test(compiler_opencl_test
   schedule_sweep.cc
   ../support/loop_interpreter.cc
   ../support/race_detector.cc
+  ../support/warp_matrices.cc
   LIBS regatta_compiler regatta_codegen regatta_run TIMEOUT 300)
 # Under Oclgrind, which is the only OpenCL of its process.
 regatta_test(compiler_oclgrind_test
@@ -26,11 +27,13 @@ regatta_test(compiler_oclgrind_test
   schedule_sweep.cc
   ../support/loop_interpreter.cc
   ../support/race_detector.cc
+  ../support/warp_matrices.cc
   LIBS regatta_compiler regatta_codegen regatta_run TIMEOUT 300)
 # Needs NVRTC of a CUDA toolkit; no GPU.
 regatta_test(compiler_cuda_test
   codegen_support.cc
   cuda_code_test.cc
+  cuda_matrix_test.cc
   cuda_run.cc
   device_cases.cc
   device_code_checks.cc
@@ -42,6 +45,7 @@ regatta_test(compiler_cuda_test
   ../support/loop_interpreter.cc
   ../support/race_detector.cc
   ../support/simulated_module.cc
+  ../support/warp_matrices.cc
   LIBS regatta_compiler regatta_codegen regatta_ptxsim TIMEOUT 300)
 # A target that is added here alone: its lists stand in for the compiler's.
 regatta_test(compiler_plain_c_test
@@ -59,6 +63,7 @@ regatta_test(compiler_plain_c_test
   ../support/loop_interpreter.cc
   ../support/process.cc
   ../support/race_detector.cc
+  ../support/warp_matrices.cc
   LIBS regatta_compiler regatta_codegen)
 target_compile_definitions(compiler_plain_c_test PRIVATE
   "REGATTA_C_COMPILER=\"${CMAKE_C_COMPILER}\"")

@@ -132,7 +132,7 @@ const BadProgram kBadPrograms[] = {
      [](Fixture& f) {
        f.Threads(
            loop::Block({f.Copy(), loop::CallIntrinsic(
-                                      loop::kCopyAsync,
+                                      loop::CopyAsync(16),
                                       {{.buffer = f.y}, {.buffer = f.s}})}));
      }},
     {"CopyBesideAlignment", "the offset of x is no multiple of 4",
@@ -140,7 +140,7 @@ const BadProgram kBadPrograms[] = {
        f.Threads(loop::Block(
            {f.Copy(), loop::If({{V(f.t), 1}},
                                loop::CallIntrinsic(
-                                   loop::kCopyAsync,
+                                   loop::CopyAsync(16),
                                    {{.buffer = f.s},
                                     {.buffer = f.x, .offset = Affine(2)}}))}));
      }},
@@ -148,9 +148,63 @@ const BadProgram kBadPrograms[] = {
      [](Fixture& f) {
        f.Threads(loop::Block(
            {f.Copy(),
-            loop::CallIntrinsic(loop::kCopyAsync,
+            loop::CallIntrinsic(loop::CopyAsync(16),
                                 {{.buffer = f.s, .offset = V(f.t, 4)},
                                  {.buffer = f.x, .offset = V(f.t, 4)}})}));
+     }},
+    {"LetOfAProcessor", "only device kernels have lets",
+     [](Fixture& f) {
+       f.Kernel(loop::Let(f.g, 4, Affine(), 1,
+                          loop::Store(f.y, V(f.g), loop::Const(1))));
+     }},
+    {"LetOfANegativeNumber", "divides a number that may be -4",
+     [](Fixture& f) {
+       f.Threads(loop::Let(f.Var(), 4, V(f.t) + Affine(-4), 2, f.Copy()));
+     }},
+    {"BarrierForSomeThreadsByALet", "under a guard on v2, which differs",
+     [](Fixture& f) {
+       const int half = f.Var();
+       f.Threads(loop::Block(
+           {f.Copy(), loop::Let(half, 2, V(f.t), 4,
+                                loop::If({{V(half), 1}}, loop::Barrier()))}));
+     }},
+    {"LetsStoreTheSameElement",
+     "every iteration of the thread loop stores there",
+     [](Fixture& f) {
+       const int half = f.Var();
+       f.Threads(loop::Let(half, 2, V(f.g), 2,
+                           loop::Store(f.y, V(half), loop::Const(1))));
+     }},
+    {"LoadOfAFragment", "loads a fragment",
+     [](Fixture& f) {
+       const int w = f.Add("w", Scope::kFragment, DType::kF32, 4);
+       f.Threads(loop::Store(f.y, f.Here(), f.Load(w, Affine())));
+     }},
+    {"MatricesForSomeThreads", "under a guard on v1, which differs",
+     [](Fixture& f) {
+       const int w = f.Add("w", Scope::kFragment, DType::kF32, 4);
+       f.Threads(loop::Block(
+           {f.Copy(), loop::Store(f.s, V(f.t), loop::Const(1)),
+            loop::If({{V(f.t), 4}},
+                     loop::CallIntrinsic(loop::LoadMatrix(4, false),
+                                         {{.buffer = w}, {.buffer = f.s}}))}));
+     }},
+    {"ProductOfOtherTypes", "elements of unequal types",
+     [](Fixture& f) {
+       const int w = f.Add("w", Scope::kFragment, DType::kF32, 8);
+       f.Threads(
+           loop::Block({f.Copy(), loop::Store(f.s, V(f.t), loop::Const(1)),
+                        loop::Store(f.r, Affine(), loop::Const(0)),
+                        loop::CallIntrinsic(loop::LoadMatrix(4, false),
+                                            {{.buffer = w}, {.buffer = f.s}}),
+                        loop::CallIntrinsic(
+                            "mma_i8x8x8x16",
+                            {{.buffer = f.r}, {.buffer = w}, {.buffer = w}})}));
+     }},
+    {"SwizzleOfPartOfALine", "buffer s of 8 elements is swizzled by 32",
+     [](Fixture& f) {
+       f.program.buffers[f.s].swizzle = 32;
+       f.Threads(f.Copy());
      }},
     {"GuardThatDoesNotHelp", "offset of y spans [3, 34] of 32",
      [](Fixture& f) {

@@ -118,7 +118,7 @@ loop::Program AsyncCopies::Emit() const {
   std::vector<StmtPtr> body;
   for (int64_t half = 0; half < 2; ++half) {
     body.push_back(loop::CallIntrinsic(
-        loop::kCopyAsync,
+        loop::CopyAsync(16),
         {{.buffer = halves[half], .offset = V(t, 4)},
          {.buffer = x, .offset = V(t, 4) + Affine(half * kHalf)}}));
     body.push_back(loop::CallIntrinsic(loop::kCommitAsync));

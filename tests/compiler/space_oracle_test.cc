@@ -94,6 +94,33 @@ TEST(SpaceOracleTest, SchedulesOfProductsAgreeWithTheInterpreter) {
   ExpectEnough(checked);
 }
 
+TEST(SpaceOracleTest, MatrixTilesAgreeWithTheInterpreter) {
+  int checked = 0;
+  for (const char* workload :
+       {"matmul(m=19,n=37,k=29,dtype=f16)", "matmul(m=48,n=40,k=64,dtype=f16)",
+        "matmul(m=17,n=32,k=70,dtype=i8)", "matmul(m=32,n=48,k=64,dtype=i8)",
+        "matmul(m=2,n=1,k=1,dtype=f16)",
+        "dense(m=9,n=20,k=24,dtype=i8,out_dtype=i8)",
+        "batch_matmul(b=3,m=7,n=21,k=13,dtype=f16)",
+        // Operands the other way round.
+        "C[i,j] = sum(k) A[k,i] * B[j,k] where i=24, j=18, k=33, dtype=f16",
+        "C[i,j] = sum(k) A[k,i] * B[k,j] where i=24, j=16, k=40, dtype=i8, "
+        "C=i32[24,16]",
+        // Columns of several indices, and what follows.
+        "C[i,a,j] = sum(k) A[i,k] * B[a,k,j]; D[i,a,j] = max(C[i,a,j] + c[j], "
+        "0) where i=18, a=3, j=10, k=20, dtype=f16",
+        "conv2d(n=2,h=5,w=7,ci=6,co=10,kh=3,kw=3,pad=1,dtype=f16)",
+        "conv2d(n=1,h=7,w=6,ci=8,co=9,kh=3,kw=2,stride=2,pad=1,dtype=i8)",
+        "conv2d(n=1,h=6,w=9,ci=4,co=8,kh=3,kw=3,pad=1,dtype=f16,"
+        "layout=NCHW)"}) {
+    checked += CheckSchedules(workload, kSm80, Scaled(10));
+    checked += CheckSchedules(workload, kSm75, Scaled(6));
+  }
+  checked += CheckSchedules("matmul(m=20,n=36,k=48,dtype=bf16,out_dtype=f32)",
+                            kSm80, Scaled(10));
+  ExpectEnough(checked);
+}
+
 TEST(SpaceOracleTest, SoftmaxSchedulesAgreeWithTheInterpreter) {
   int checked = 0;
   for (const char* workload :

@@ -30,6 +30,15 @@ inline constexpr const char* kMali =
 inline constexpr const char* kPocl =
     "opencl,vector_bits=512,max_group=4096,local_bytes=524288";
 
+// Devices with matrix units: with copies that run by themselves, and without.
+inline constexpr const char* kSm80 =
+    "cuda,mcpu=sm_80,features=+copy_async,vector_bits=128,max_group=1024,"
+    "local_bytes=166912,subgroup=32,max_registers=255,"
+    "products=bf16x16x8x16+f16x16x8x16+i8x16x8x32";
+inline constexpr const char* kSm75 =
+    "cuda,mcpu=sm_75,vector_bits=128,max_group=1024,local_bytes=65536,"
+    "subgroup=32,max_registers=255,products=f16x16x8x8+i8x8x8x16";
+
 // With instructions that sum several products.
 inline constexpr const char* kVnni =
     "cpu,triple=x86_64-linux-gnu,mcpu=znver4,vector_bits=512,"

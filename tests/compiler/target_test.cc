@@ -20,8 +20,9 @@ TEST(TargetTest, TextComesBackAsItWasGiven) {
         "cpu,mcpu=neoverse-v1,products=bf16x2x2x4+i8x2x2x8+i8x4",
         "opencl,features=+cl_khr_fp16,vector_bits=128,max_group=256,"
         "local_bytes=32768,subgroup=16,image_width=16384,image_height=8192",
-        "cuda,mcpu=sm_80,vector_bits=128,max_group=1024,local_bytes=166912,"
-        "subgroup=32,max_registers=255"}) {
+        "cuda,mcpu=sm_80,features=+copy_async,vector_bits=128,max_group=1024,"
+        "local_bytes=166912,subgroup=32,max_registers=255,"
+        "products=bf16x16x8x16+f16x16x8x16+i8x16x8x32"}) {
     const auto target = ParseTarget(text);
     ASSERT_STATUS_OK(target);
     EXPECT_EQ(target->ToString(), text);

@@ -14,17 +14,28 @@
 #include "compiler/lower/intrinsics.h"
 #include "compiler/module/half.h"
 #include "tests/support/race_detector.h"
+#include "tests/support/warp_matrices.h"
 
 namespace regatta {
 namespace {
 
 constexpr double kPoison = std::numeric_limits<double>::quiet_NaN();
 
-bool HasBarrier(const loop::Stmt& stmt) {
-  return stmt.kind == loop::Stmt::Kind::kBarrier ||
-         std::any_of(
-             stmt.body.begin(), stmt.body.end(),
-             [](const loop::StmtPtr& child) { return HasBarrier(*child); });
+bool IsOfWholeWarps(const loop::Stmt& stmt) {
+  return stmt.kind == loop::Stmt::Kind::kIntrinsic &&
+         loop::FindIntrinsic(stmt.intrinsic)->whole_warps;
+}
+
+// Whether threads meet in it: all of them have to come that far first.
+bool Meets(const loop::Stmt& stmt) {
+  return stmt.kind == loop::Stmt::Kind::kBarrier || IsOfWholeWarps(stmt) ||
+         std::any_of(stmt.body.begin(), stmt.body.end(),
+                     [](const loop::StmtPtr& child) { return Meets(*child); });
+}
+
+bool IsThreadsOwn(const loop::Buffer& buffer) {
+  return buffer.scope == loop::Scope::kRegister ||
+         buffer.scope == loop::Scope::kFragment;
 }
 
 class Machine {
@@ -39,8 +50,7 @@ class Machine {
       } else {
         memory_.emplace_back(buffer.elements, kPoison);
       }
-      races_.emplace_back(
-          buffer.scope == loop::Scope::kRegister ? 0 : buffer.elements);
+      races_.emplace_back(IsThreadsOwn(buffer) ? 0 : buffer.elements);
     }
   }
 
@@ -75,14 +85,17 @@ class Machine {
     int64_t to_offset;
     int from;
     int64_t from_offset;
+    int64_t bytes;
+    bool reads;  // else zeros are written
   };
 
   // What a thread has to itself.
   struct Thread {
-    std::vector<std::pair<int, int64_t>> place;  // its thread loops' variables
-    std::vector<TensorValues> registers;         // per buffer; others empty
-    std::vector<Copy> copies;                    // since the last commit
-    std::deque<std::vector<Copy>> batches;       // committed, oldest first
+    // Its thread loops' variables and the lets around.
+    std::vector<std::pair<int, int64_t>> place;
+    std::vector<TensorValues> registers;    // per buffer; others empty
+    std::vector<Copy> copies;               // since the last commit
+    std::deque<std::vector<Copy>> batches;  // committed, oldest first
   };
 
   void RunGroups(const loop::Stmt& stmt) {
@@ -98,9 +111,8 @@ class Machine {
     threads_.clear();
     Thread first;
     for (const loop::Buffer& buffer : program_.buffers) {
-      first.registers.emplace_back(
-          buffer.scope == loop::Scope::kRegister ? buffer.elements : 0,
-          kPoison);
+      first.registers.emplace_back(IsThreadsOwn(buffer) ? buffer.elements : 0,
+                                   kPoison);
     }
     const loop::Stmt& body = MakeThreads(stmt, std::move(first));
     moment_.group = ++moment_.now;
@@ -130,7 +142,7 @@ class Machine {
 
   // All threads of a group. What holds a barrier is the same for all of them.
   void ExecuteAll(const loop::Stmt& stmt) {
-    if (!HasBarrier(stmt)) {
+    if (!Meets(stmt)) {
       for (size_t t = 0; t < threads_.size(); ++t) {
         Enter(t);
         Execute(stmt);
@@ -150,13 +162,65 @@ class Machine {
       case loop::Stmt::Kind::kIf:
         if (Holds(stmt.guards)) ExecuteAll(*stmt.body[0]);
         return;
+      case loop::Stmt::Kind::kLet:
+        for (size_t t = 0; t < threads_.size(); ++t) {
+          Enter(t);
+          threads_[t].place.emplace_back(stmt.var, LetValue(stmt));
+        }
+        ExecuteAll(*stmt.body[0]);
+        for (Thread& thread : threads_) thread.place.pop_back();
+        return;
       case loop::Stmt::Kind::kBarrier:
         ++moment_.now;
         return;
-      case loop::Stmt::Kind::kStore:
       case loop::Stmt::Kind::kIntrinsic:
+        for (size_t t = 0; t < threads_.size(); t += loop::kWarp) {
+          ExecuteOfWarp(stmt, t);
+        }
+        return;
+      case loop::Stmt::Kind::kStore:
         return;
     }
+  }
+
+  int64_t LetValue(const loop::Stmt& stmt) const {
+    const int64_t form = At(stmt.offset);
+    CHECK(form >= 0) << loop::ToString(program_, stmt);
+    return form / stmt.divisor % stmt.extent;
+  }
+
+  // What operand `operand` of a thread has `element` elements on.
+  double& OperandElement(const loop::IntrinsicOperand& operand, size_t thread,
+                         int64_t element) {
+    Enter(thread);
+    const int64_t offset = At(operand.offset) + element;
+    NoteRace(operand.buffer, offset, /*stores=*/false);
+    return Element(operand.buffer, offset);
+  }
+
+  // An intrinsic of the warp whose first thread is `first`.
+  void ExecuteOfWarp(const loop::Stmt& stmt, size_t first) {
+    CHECK(first + loop::kWarp <= threads_.size()) << "part of a warp";
+    const auto operand = [&](size_t i) {
+      return [this, first, &at = stmt.operands[i]](int lane,
+                                                   int64_t element) -> double& {
+        return OperandElement(at, first + lane, element);
+      };
+    };
+    if (const auto form = loop::MatrixForm(stmt.intrinsic)) {
+      MultiplyFragments(*form, operand(0), operand(1), operand(2));
+      return;
+    }
+    for (const int matrices : {1, 2, 4}) {
+      for (const bool turned : {false, true}) {
+        if (stmt.intrinsic != loop::LoadMatrix(matrices, turned)) continue;
+        const DType dtype = program_.buffers[stmt.operands[0].buffer].dtype;
+        LoadMatrices(matrices, turned, static_cast<int>(4 / DTypeBytes(dtype)),
+                     operand(1), operand(0));
+        return;
+      }
+    }
+    CHECK(false) << "intrinsic " << stmt.intrinsic;
   }
 
   int64_t At(const Affine& form) const {
@@ -193,6 +257,10 @@ class Machine {
       case loop::Stmt::Kind::kIf:
         if (Holds(stmt.guards)) Execute(*stmt.body[0]);
         return;
+      case loop::Stmt::Kind::kLet:
+        vars_[stmt.var] = LetValue(stmt);
+        Execute(*stmt.body[0]);
+        return;
       case loop::Stmt::Kind::kBarrier:
         CHECK(false) << "a barrier for one thread";
       case loop::Stmt::Kind::kIntrinsic:
@@ -203,15 +271,24 @@ class Machine {
 
   void ExecuteIntrinsic(const loop::Stmt& stmt) {
     Thread& thread = threads_[moment_.thread];
-    if (stmt.intrinsic == loop::kCopyAsync) {
+    if (stmt.operands.size() == 2) {
       const loop::IntrinsicOperand& to = stmt.operands[0];
       const loop::IntrinsicOperand& from = stmt.operands[1];
-      thread.copies.push_back(
-          {to.buffer, At(to.offset), from.buffer, At(from.offset)});
+      const Copy copy = {to.buffer,
+                         At(to.offset),
+                         from.buffer,
+                         At(from.offset),
+                         loop::FindIntrinsic(stmt.intrinsic)->operands[0].bytes,
+                         Holds(from.guards)};
+      if (stmt.intrinsic != loop::CopyAsync(copy.bytes)) {
+        Land(copy);  // words
+        return;
+      }
+      thread.copies.push_back(copy);
       // Neither the old contents nor the new may be read now.
-      for (int64_t i = 0; i < CopyElements(to.buffer); ++i) {
-        NoteRace(to.buffer, At(to.offset) + i, /*stores=*/true);
-        Element(to.buffer, At(to.offset) + i) = kPoison;
+      for (int64_t i = 0; i < CopyElements(copy); ++i) {
+        NoteRace(to.buffer, copy.to_offset + i, /*stores=*/true);
+        Element(to.buffer, copy.to_offset + i) = kPoison;
       }
     } else if (stmt.intrinsic == loop::kCommitAsync) {
       thread.batches.push_back(std::exchange(thread.copies, {}));
@@ -226,16 +303,18 @@ class Machine {
     }
   }
 
-  int64_t CopyElements(int buffer) const {
-    return 16 / DTypeBytes(program_.buffers[buffer].dtype);
+  int64_t CopyElements(const Copy& copy) const {
+    return copy.bytes / DTypeBytes(program_.buffers[copy.to].dtype);
   }
 
   void Land(const Copy& copy) {
-    for (int64_t i = 0; i < CopyElements(copy.to); ++i) {
-      NoteRace(copy.from, copy.from_offset + i, /*stores=*/false);
+    for (int64_t i = 0; i < CopyElements(copy); ++i) {
       NoteRace(copy.to, copy.to_offset + i, /*stores=*/true);
-      Element(copy.to, copy.to_offset + i) =
-          Element(copy.from, copy.from_offset + i);
+      double& to = Element(copy.to, copy.to_offset + i);
+      to = 0;
+      if (!copy.reads) continue;
+      NoteRace(copy.from, copy.from_offset + i, /*stores=*/false);
+      to = Element(copy.from, copy.from_offset + i);
     }
   }
 
@@ -257,15 +336,15 @@ class Machine {
     const loop::Buffer& described = program_.buffers[buffer];
     CHECK(offset >= 0 && offset < described.elements)
         << "element " << offset << " of " << described.name;
-    if (device_ && described.scope == loop::Scope::kRegister) {
+    if (device_ && IsThreadsOwn(described)) {
       return threads_[moment_.thread].registers[buffer][offset];
     }
-    return memory_[buffer][offset];
+    return memory_[buffer][loop::SwizzledElement(described, offset)];
   }
 
   void NoteRace(int buffer, int64_t offset, bool stores) {
     const loop::Buffer& described = program_.buffers[buffer];
-    if (!device_ || described.scope == loop::Scope::kRegister) return;
+    if (!device_ || IsThreadsOwn(described)) return;
     // Each group has its own: what another did there is no matter.
     RaceDetector::Moment moment = moment_;
     if (described.scope == loop::Scope::kLocal) moment.kernel = moment.group;

@@ -57,7 +57,8 @@ Process::Process(const std::vector<std::string>& argv,
   out_path_ = out;
   err_path_ = err;
   std::vector<char*> args;
-  for (const std::string& a : argv) args.push_back(const_cast<char*>(a.c_str()));
+  for (const std::string& a : argv)
+    args.push_back(const_cast<char*>(a.c_str()));
   args.push_back(nullptr);
   pid_ = fork();
   CHECK(pid_ >= 0);
@@ -113,8 +114,7 @@ ProcessResult Process::Wait(absl::Duration limit) {
 }
 
 ProcessResult RunProcess(const std::vector<std::string>& argv,
-                         const Environment& environment,
-                         absl::Duration limit) {
+                         const Environment& environment, absl::Duration limit) {
   return Process(argv, environment).Wait(limit);
 }
 

@@ -14,8 +14,8 @@
 namespace regatta::testing {
 
 struct ProcessResult {
-  int exit_code = -1;   // -1: killed
-  int signal = 0;       // that killed it
+  int exit_code = -1;  // -1: killed
+  int signal = 0;      // that killed it
   bool timed_out = false;
   std::string out;
   std::string err;

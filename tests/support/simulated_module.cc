@@ -68,8 +68,9 @@ absl::StatusOr<std::vector<uint64_t>> MakeBuffers(
 
 }  // namespace
 
-absl::StatusOr<SimulatedCall> SimulateCall(
-    const Module& module, absl::Span<const std::string> inputs) {
+absl::StatusOr<SimulatedCall> SimulateCall(const Module& module,
+                                           absl::Span<const std::string> inputs,
+                                           const ptxsim::RunOptions& options) {
   ASSIGN_OR_RETURN(const CudaBinary binary, ParseCudaBinary(module.loadable));
   ASSIGN_OR_RETURN(const ptxsim::PtxModule ptx,
                    ptxsim::PtxModule::Parse(binary.ptx));
@@ -89,7 +90,8 @@ absl::StatusOr<SimulatedCall> SimulateCall(
     SimulatedKernel& done = call.kernels.emplace_back();
     done.entry = kernel.entry;
     ASSIGN_OR_RETURN(done.block, ResourcesOf(kernel, cubin));
-    ASSIGN_OR_RETURN(done.report, ptxsim::RunKernel(ptx, launch, memory));
+    ASSIGN_OR_RETURN(done.report,
+                     ptxsim::RunKernel(ptx, launch, memory, options));
     if (done.report.fault) {
       call.fault = done.report.fault->ToString();
       return call;

@@ -30,7 +30,8 @@ struct SimulatedCall {
 // `inputs`: the bytes of each, in the module's order. Errors: the module is no
 // CUDA module, or holds what the simulator does not know.
 absl::StatusOr<SimulatedCall> SimulateCall(
-    const Module& module, absl::Span<const std::string> inputs);
+    const Module& module, absl::Span<const std::string> inputs,
+    const ptxsim::RunOptions& options = {});
 
 }  // namespace regatta::testing
 

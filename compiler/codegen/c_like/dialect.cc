@@ -53,6 +53,12 @@ constexpr Template kTemplates[] = {
   return n < -128 ? -128 : n > 127 ? 127 : n;
 }
 )"},
+    // loop::SwizzledElement.
+    {"swizzle", R"(FN int RG_swizzle(int e, int swizzle, int chunk) {
+  return (int)((unsigned int)e ^
+               (unsigned int)e / (unsigned int)swizzle % 8u * (unsigned int)chunk);
+}
+)"},
     {"bf16", R"(FN float RG_bf16(unsigned short bits) {
   return AS_FLOAT((unsigned int)bits << 16);
 }

@@ -110,7 +110,9 @@ class Dialect {
   virtual std::string Barrier(bool global) const = 0;
 
   // A statement; "" for an intrinsic (lower/intrinsics.h) that the devices of
-  // this language have not. `operands`: addresses, or numbers.
+  // this language have not. `operands`: addresses, each with the condition to
+  // read there at all where it may be guarded; numbers; names of all registers,
+  // and words of fragments, that an operand has.
   virtual std::string Intrinsic(
       std::string_view name,
       const std::vector<std::string>& operands) const = 0;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "compiler/lower/intrinsics.h"
 
 namespace regatta::c_like {
 namespace {
@@ -86,7 +87,8 @@ EmittedKernel KernelEmitter::Emit(const loop::Kernel& kernel,
     if (scope == loop::Scope::kLocal) {
       arrays.push_back({Place(id), buffer(id).dtype, buffer(id).elements});
       result_.local_bytes += LocalBytes(arrays.back());
-    } else if (scope != loop::Scope::kRegister) {
+    } else if (scope != loop::Scope::kRegister &&
+               scope != loop::Scope::kFragment) {
       result_.buffers.push_back(id);
     }
     if (!IsImage(id)) continue;
@@ -115,7 +117,10 @@ EmittedKernel KernelEmitter::Emit(const loop::Kernel& kernel,
   std::copy(result_.group.begin(), result_.group.end(), group.begin());
   std::string registers;
   for (const auto& [id, element] : registers_) {
-    absl::StrAppend(&registers, "  ", dialect_.RegisterType(buffer(id).dtype),
+    absl::StrAppend(&registers, "  ",
+                    buffer(id).scope == loop::Scope::kFragment
+                        ? "unsigned int"
+                        : dialect_.RegisterType(buffer(id).dtype),
                     " r", id, "_", element, ";\n");
   }
   result_.text = absl::StrCat(
@@ -194,6 +199,9 @@ void KernelEmitter::EmitStmt(const loop::Stmt& stmt) {
       return;
     case loop::Stmt::Kind::kIf:
       EmitIf(stmt);
+      return;
+    case loop::Stmt::Kind::kLet:
+      EmitLet(stmt);
       return;
     case loop::Stmt::Kind::kBarrier:
       EmitBarrier();
@@ -305,13 +313,69 @@ void KernelEmitter::EmitBarrier() {
   ForgetShared();
 }
 
+// A variable of its own, or a constant where the form is one. Its name is never
+// used again, for what is known about loads goes by names.
+void KernelEmitter::EmitLet(const loop::Stmt& stmt) {
+  const Form form = Resolve(stmt.offset);
+  if (form.terms.empty()) {
+    vars_[stmt.var] = {"", 0, form.constant / stmt.divisor % stmt.extent};
+  } else {
+    const std::string type =
+        absl::StrCat("unsigned ", form.wide ? std::string(dialect_.long_type())
+                                            : std::string("int"));
+    std::string text = absl::StrCat("(", type, ")(", Text(form, 0), ")");
+    if (stmt.divisor > 1) absl::StrAppend(&text, " / ", stmt.divisor, "u");
+    if (form.reach / stmt.divisor >= stmt.extent) {
+      absl::StrAppend(&text, " % ", stmt.extent, "u");
+    }
+    const std::string name = absl::StrCat("v", stmt.var, "_", next_name_++);
+    Line(absl::StrCat("const int ", name, " = (int)(", text, ");"));
+    vars_[stmt.var] = {name, stmt.extent - 1, 0};
+  }
+  EmitStmt(*stmt.body[0]);
+  vars_.erase(stmt.var);
+}
+
+// Registers and words of fragments one by one; else an address or a number, and
+// the condition where the operand may have one.
+std::vector<std::string> KernelEmitter::IntrinsicOperand(
+    const loop::IntrinsicOperand& value, int64_t bytes, bool may_be_guarded) {
+  constexpr int64_t kWordBytes = 4;
+  if (value.buffer < 0) return {absl::StrCat(value.number)};
+  const Form form = Resolve(value.offset);
+  const loop::Scope scope = buffer(value.buffer).scope;
+  std::vector<std::string> texts;
+  if (scope == loop::Scope::kRegister || scope == loop::Scope::kFragment) {
+    CHECK(form.terms.empty()) << buffer(value.buffer).name;
+    const int64_t per_word =
+        scope == loop::Scope::kFragment
+            ? kWordBytes / DTypeBytes(buffer(value.buffer).dtype)
+            : 1;
+    for (int64_t word = 0; word < bytes / kWordBytes; ++word) {
+      texts.push_back(Register(value.buffer, form.constant / per_word + word));
+    }
+    return texts;
+  }
+  texts.push_back(absl::StrCat(Place(value.buffer), " + ",
+                               ElementText(value.buffer, form, 0)));
+  if (may_be_guarded) {
+    const auto guards = ResolveGuards(value.guards);
+    texts.push_back(!guards           ? "false"
+                    : guards->empty() ? "true"
+                                      : Condition(*guards, 0));
+  }
+  return texts;
+}
+
 void KernelEmitter::EmitIntrinsic(const loop::Stmt& stmt) {
+  const loop::Intrinsic& intrinsic = *loop::FindIntrinsic(stmt.intrinsic);
   std::vector<std::string> operands;
-  for (const loop::IntrinsicOperand& operand : stmt.operands) {
-    operands.push_back(operand.buffer < 0
-                           ? absl::StrCat(operand.number)
-                           : absl::StrCat(Place(operand.buffer), " + ",
-                                          Text(Resolve(operand.offset), 0)));
+  for (size_t i = 0; i < stmt.operands.size(); ++i) {
+    const loop::IntrinsicOperandRule& rule = intrinsic.operands[i];
+    for (std::string& text :
+         IntrinsicOperand(stmt.operands[i], rule.bytes, rule.may_be_guarded)) {
+      operands.push_back(std::move(text));
+    }
   }
   const std::string text = dialect_.Intrinsic(stmt.intrinsic, operands);
   if (text.empty() && result_.unknown_intrinsic.empty()) {

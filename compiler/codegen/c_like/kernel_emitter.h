@@ -45,8 +45,8 @@ class KernelEmitter {
   // One text for all lanes, or one per lane.
   using Val = std::vector<std::string>;
 
-  // Value of a loop variable: `name` (a variable in [0, span]) plus `constant`;
-  // no name: a constant.
+  // Value of a loop variable, or a let: `name` (a variable in [0, span]) plus
+  // `constant`; no name: a constant.
   struct Binding {
     std::string name;
     int64_t span = 0;
@@ -63,6 +63,7 @@ class KernelEmitter {
     std::vector<std::pair<std::string, int64_t>> terms;
     int64_t constant = 0;
     int64_t lane = 0;
+    int64_t reach = 0;  // no partial sum is beyond
     bool wide = false;  // may need 64 bits
   };
   struct FormGuard {
@@ -81,10 +82,13 @@ class KernelEmitter {
   void EmitExpanded(const loop::Stmt& stmt, int64_t first, int64_t count);
   void EmitVector(const loop::Stmt& stmt);
   void EmitIf(const loop::Stmt& stmt);
+  void EmitLet(const loop::Stmt& stmt);
   void EmitStore(const loop::Stmt& stmt);
   void EmitAccumulate(const loop::Stmt& stmt);
   void EmitBarrier();
   void EmitIntrinsic(const loop::Stmt& stmt);
+  std::vector<std::string> IntrinsicOperand(const loop::IntrinsicOperand& value,
+                                            int64_t bytes, bool may_be_guarded);
   void Line(std::string_view text);
   void Open(std::string_view head);
   void Close();
@@ -100,6 +104,8 @@ class KernelEmitter {
   std::string Condition(const std::vector<FormGuard>& guards,
                         int64_t lane) const;
   std::string Place(int buffer) const;
+  // The element of `buffer` that lane `lane` of `form` is at.
+  std::string ElementText(int buffer, const Form& form, int64_t lane) const;
   std::string Register(int buffer, int64_t element);
   // `raw`: as it is in memory.
   Val Load(const loop::Value& load, bool raw);

@@ -32,7 +32,7 @@ bool IsNarrowFloat(DType dtype) {
 KernelEmitter::Form KernelEmitter::Resolve(const Affine& form) const {
   Form resolved;
   resolved.constant = form.constant();
-  int64_t reach = 0;  // of any partial sum, at most
+  int64_t& reach = resolved.reach;
   for (const Affine::Term& term : form.terms()) {
     const Binding& binding = vars_.at(term.var);
     resolved.constant += term.coeff * binding.constant;
@@ -110,6 +110,33 @@ std::string KernelEmitter::Condition(const std::vector<FormGuard>& guards,
 
 std::string KernelEmitter::Place(int id) const {
   return absl::StrCat("b", id, "_", Sanitised(buffer(id).name));
+}
+
+// What is a multiple of the swizzle's period moves whole periods: it is added
+// behind it, and may be a constant.
+std::string KernelEmitter::ElementText(int id, const Form& form,
+                                       int64_t lane) const {
+  const loop::Buffer& of = buffer(id);
+  if (of.swizzle == 0) return Text(form, lane);
+  const int64_t period = 8 * of.swizzle;
+  Form inside = form, outside = form;
+  const int64_t constant = form.constant + form.lane * lane;
+  inside.lane = outside.lane = 0;
+  inside.constant = constant % period;
+  outside.constant = constant - inside.constant;
+  std::erase_if(inside.terms,
+                [&](const auto& term) { return term.second % period == 0; });
+  std::erase_if(outside.terms,
+                [&](const auto& term) { return term.second % period != 0; });
+  std::string text =
+      inside.terms.empty()
+          ? absl::StrCat(loop::SwizzledElement(of, inside.constant))
+          : absl::StrCat("RG_swizzle(", Text(inside, 0), ", ", of.swizzle, ", ",
+                         loop::SwizzleChunk(of), ")");
+  if (!outside.terms.empty() || outside.constant != 0) {
+    absl::StrAppend(&text, " + ", Text(outside, 0));
+  }
+  return text;
 }
 
 std::string KernelEmitter::Register(int id, int64_t element) {
@@ -190,7 +217,8 @@ KernelEmitter::Val KernelEmitter::LoadScalars(
       raw ? dialect_.StorageType(dtype) : dialect_.RegisterType(dtype);
   Val value;
   for (int i = 0; i < count; ++i) {
-    std::string text = absl::StrCat(Place(id), "[", Text(form, i), "]");
+    std::string text =
+        absl::StrCat(Place(id), "[", ElementText(id, form, i), "]");
     if (!raw) text = FromStorage(dtype, text);
     if (!guards.empty()) {
       text = absl::StrCat(Condition(guards, i), " ? ", text, " : ", pad);
@@ -234,7 +262,8 @@ KernelEmitter::Val KernelEmitter::RunsAt(int id, const Form& form,
     const int length = RunLength(id, form, from);
     Val elements;
     if (length == 1) {
-      elements = {absl::StrCat(Place(id), "[", Text(form, from), "]")};
+      elements = {
+          absl::StrCat(Place(id), "[", ElementText(id, form, from), "]")};
     } else {
       const std::string name = absl::StrCat("x", next_name_++);
       LoadedRun run = dialect_.Load(RunAt(id, form, from, length), name);
@@ -268,7 +297,7 @@ Run KernelEmitter::RunAt(int id, const Form& form, int from, int count) const {
   run.space =
       buffer(id).scope == loop::Scope::kLocal ? Space::kLocal : Space::kGlobal;
   run.dtype = buffer(id).dtype;
-  run.address = absl::StrCat(Place(id), " + ", Text(form, from));
+  run.address = absl::StrCat(Place(id), " + ", ElementText(id, form, from));
   run.count = count;
   int64_t step = form.constant + from;
   for (const auto& [name, coeff] : form.terms) step = std::gcd(step, coeff);
@@ -305,7 +334,8 @@ void KernelEmitter::StoreTo(int id, const Form& form, Val value, bool raw) {
     }
   }
   if (one) {
-    Line(absl::StrCat(Place(id), "[", Text(form, 0), "] = ", value[0], ";"));
+    Line(absl::StrCat(Place(id), "[", ElementText(id, form, 0),
+                      "] = ", value[0], ";"));
     return;
   }
   if (value.size() == 1) {
@@ -314,8 +344,8 @@ void KernelEmitter::StoreTo(int id, const Form& form, Val value, bool raw) {
   for (int from = 0; from < lanes_.count;) {
     const int length = form.lane == 1 ? RunLength(id, form, from) : 1;
     if (length == 1) {
-      Line(absl::StrCat(Place(id), "[", Text(form, from), "] = ", value[from],
-                        ";"));
+      Line(absl::StrCat(Place(id), "[", ElementText(id, form, from),
+                        "] = ", value[from], ";"));
     } else {
       Line(dialect_.Store(
           RunAt(id, form, from, length),

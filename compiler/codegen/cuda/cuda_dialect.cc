@@ -1,9 +1,11 @@
 #include "compiler/codegen/cuda/cuda_dialect.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
-#include "compiler/lower/intrinsics.h"
+#include "compiler/codegen/cuda/cuda_intrinsics.h"
 
 namespace regatta::cuda {
 namespace {
@@ -100,19 +102,7 @@ std::string CudaDialect::Barrier(bool) const { return "__syncthreads();"; }
 
 std::string CudaDialect::Intrinsic(
     std::string_view name, const std::vector<std::string>& operands) const {
-  constexpr int kFirstWithAsyncCopies = 80;
-  if (architecture_ < kFirstWithAsyncCopies) return "";
-  if (name == loop::kCopyAsync) {
-    return absl::StrCat("RG_copy_async(", operands[0], ", ", operands[1], ");");
-  }
-  if (name == loop::kCommitAsync) {
-    return "asm volatile(\"cp.async.commit_group;\" : : : \"memory\");";
-  }
-  if (name == loop::kWaitAsync) {
-    return absl::StrCat("asm volatile(\"cp.async.wait_group ", operands[0],
-                        ";\" : : : \"memory\");");
-  }
-  return "";
+  return IntrinsicText(architecture_, name, operands);
 }
 
 std::string CudaDialect::Function(std::string_view name, DType dtype) const {
@@ -192,7 +182,7 @@ c_like::Dialect::Words CudaDialect::words() const {
 
 // The half type needs headers; its instructions do not.
 std::vector<c_like::Helper> CudaDialect::HalfHelpers() const {
-  return {
+  std::vector<c_like::Helper> helpers = {
       {"f16",
        R"(static __device__ __forceinline__ float RG_f16(unsigned short bits) {
   float x;
@@ -206,20 +196,11 @@ std::vector<c_like::Helper> CudaDialect::HalfHelpers() const {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
   return bits;
 }
-)"},
-      {"copy_async",
-       R"(static __device__ __forceinline__ void RG_copy_async(void* to, const void* from) {
-  asm volatile(
-      "{\n"
-      "  .reg .u64 shared;\n"
-      "  .reg .u32 address;\n"
-      "  cvta.to.shared.u64 shared, %0;\n"
-      "  cvt.u32.u64 address, shared;\n"
-      "  cp.async.cg.shared.global [address], [%1], 16;\n"
-      "}"
-      : : "l"(to), "l"(from) : "memory");
-}
 )"}};
+  for (c_like::Helper& helper : IntrinsicHelpers()) {
+    helpers.push_back(std::move(helper));
+  }
+  return helpers;
 }
 
 }  // namespace regatta::cuda

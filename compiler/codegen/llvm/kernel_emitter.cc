@@ -210,6 +210,7 @@ void KernelEmitter::EmitStmt(const loop::Stmt& stmt) {
       EmitStore(stmt);
       return;
     case loop::Stmt::Kind::kIf:
+    case loop::Stmt::Kind::kLet:
     case loop::Stmt::Kind::kBarrier:
     case loop::Stmt::Kind::kIntrinsic:
       CHECK(false) << "a statement of device kernels";

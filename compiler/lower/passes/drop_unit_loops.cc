@@ -31,9 +31,11 @@ ValuePtr DropInNode(ValuePtr node, const std::set<int>& zero) {
 // `zero`: the unit loops around `stmt`. Sharing is given up: programs are small
 // before they are expanded.
 StmtPtr DropIn(const StmtPtr& stmt, std::set<int>& zero) {
-  const bool unit = stmt->kind == Stmt::Kind::kFor && stmt->extent == 1 &&
-                    stmt->loop != LoopKind::kGroup &&
-                    stmt->loop != LoopKind::kThread;
+  const bool unit = stmt->extent == 1 &&
+                    (stmt->kind == Stmt::Kind::kLet ||
+                     (stmt->kind == Stmt::Kind::kFor &&
+                      stmt->loop != LoopKind::kGroup &&
+                      stmt->loop != LoopKind::kThread));
   if (unit) {
     zero.insert(stmt->var);
     StmtPtr body = DropIn(stmt->body[0], zero);
@@ -47,9 +49,11 @@ StmtPtr DropIn(const StmtPtr& stmt, std::set<int>& zero) {
       return DropInNode(std::move(node), zero);
     });
   }
+  if (stmt->kind == Stmt::Kind::kLet) copy->offset = Drop(stmt->offset, zero);
   for (Guard& guard : copy->guards) guard.form = Drop(guard.form, zero);
   for (IntrinsicOperand& operand : copy->operands) {
     operand.offset = Drop(operand.offset, zero);
+    for (Guard& guard : operand.guards) guard.form = Drop(guard.form, zero);
   }
   for (StmtPtr& child : copy->body) child = DropIn(child, zero);
   return copy;

@@ -61,15 +61,24 @@ StmtPtr FoldIn(const StmtPtr& stmt, const std::vector<Guard>& known,
     changed = kept->size() != stmt->guards.size();
     inside.insert(inside.end(), kept->begin(), kept->end());
     copy->guards = *std::move(kept);
-  } else if (stmt->kind == Stmt::Kind::kFor) {
+  } else if (stmt->kind == Stmt::Kind::kFor ||
+             stmt->kind == Stmt::Kind::kLet) {
     loops[stmt->var] = stmt->extent;
+  }
+  for (IntrinsicOperand& operand : copy->operands) {
+    std::optional<std::vector<Guard>> kept = Fold(operand.guards, known, loops);
+    if (!kept || kept->size() == operand.guards.size()) continue;
+    operand.guards = *std::move(kept);
+    changed = true;
   }
   for (StmtPtr& child : copy->body) {
     StmtPtr folded = FoldIn(child, inside, loops);
     changed = changed || folded != child;
     child = std::move(folded);
   }
-  if (stmt->kind == Stmt::Kind::kFor) loops.erase(stmt->var);
+  if (stmt->kind == Stmt::Kind::kFor || stmt->kind == Stmt::Kind::kLet) {
+    loops.erase(stmt->var);
+  }
   return changed ? copy : stmt;
 }
 

@@ -33,7 +33,7 @@ bool ConvertsOnlyTo(const Expr& value, DType type) {
 }
 
 int GroupIndex(const Workload& w, const ContractionShape& shape) {
-  if (!shape.plain) return -1;
+  if (!shape.plain_products) return -1;
   const auto whole = [](const Expr& access, int index) {
     int uses = 0;
     bool alone = true;
@@ -111,7 +111,7 @@ std::optional<ContractionShape> MatchContraction(const Workload& w, int stage) {
   shape.b_contiguous = step == 1;
   // Vectors of B would be gathered for a handful of rows.
   if (!shape.b_contiguous && shape.Rows(w) < 8) return std::nullopt;
-  shape.plain =
+  shape.plain_products =
       w.tensors[shape.a->tensor].dtype == w.tensors[shape.b->tensor].dtype &&
       ConvertsOnlyTo(*s.value, s.accumulator);
   shape.group = GroupIndex(w, shape);

@@ -27,14 +27,15 @@ struct ContractionShape {
   bool vector_in_a = false;
   bool b_contiguous =
       false;  // neighbouring lanes of B are neighbours in memory
-  // Both operands have one type and nothing but conversions to the sum's type
-  // between them and the sum.
-  bool plain = false;
   // The summed index that instructions which sum several products may take
-  // several values of at a time: the product is plain, and it is a whole
+  // several values of at a time, where there are plain products: it is a whole
   // subscript of both. Contiguous in A if there is such an index, else the
   // longest; -1: none.
   int group = -1;
+  // Both operands have one type and nothing but conversions to the sum's type
+  // stands between them and the sum: what instructions that sum several
+  // products need.
+  bool plain_products = false;
   // Stages after `stage` that can be computed where the result is stored:
   // element by element from the result, each other and earlier tensors.
   int fusable_stages = 0;

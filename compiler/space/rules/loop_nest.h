@@ -64,6 +64,8 @@ class RegisterTile {
   RegisterTile(LoopBuilder& out, const std::string& name, DType dtype,
                int64_t rows, const VectorTile& tile);
 
+  // Of whole vectors, row by row; -1 where there are none.
+  int buffer() const { return buffers_[0]; }
   loop::ValuePtr Load(const Affine& row, const VectorPosition& at) const;
   loop::StmtPtr Store(const Affine& row, const VectorPosition& at,
                       loop::ValuePtr value,

@@ -141,7 +141,7 @@ void TilesPart::AddMemoryKnobs() {
   }
   // Results of another type would be further off than it allows.
   const std::vector<int> outputs = w.TensorsWithRole(TensorRole::kOutput);
-  if (context_.target.Has("cl_khr_fp16") && shape_.plain &&
+  if (context_.target.Has("cl_khr_fp16") && shape_.plain_products &&
       w.tensors[shape_.a->tensor].dtype == DType::kF16 &&
       std::all_of(outputs.begin(), outputs.end(), [&](int tensor) {
         return w.tensors[tensor].dtype == DType::kF16;
