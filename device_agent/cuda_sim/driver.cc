@@ -1,10 +1,10 @@
-// The functions of CUDA's driver library that agents use, over simulated GPUs:
-// libregatta-cuda-sim.so. Which GPUs there are: gpu_list.h. Beside them it
-// exports `regatta_cuda_simulator`, by which it is told from a real driver.
+// The functions of CUDA's driver library that agents and launchers use, over
+// simulated GPUs: libregatta-cuda-sim.so. Which GPUs there are: gpu_list.h.
+// Beside them it exports `regatta_cuda_simulator`, by which it is told from a
+// real driver.
 //
-// As in a driver: calls from several threads are taken one after the other, and
-// one context, the last made current, is everybody's (a driver has one for each
-// thread).
+// As in a driver, every thread has a stack of contexts, of which the last is
+// current. Calls from several threads are taken one after the other.
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,13 +31,17 @@ constexpr int kKilo = 1000;
 struct Driver {
   std::mutex mutex;
   std::vector<std::unique_ptr<SimulatedContext>> devices;
-  SimulatedContext* current = nullptr;
   std::string fault;  // of starting, and what was asked for last
 };
 
 Driver& TheDriver() {
   static Driver& driver = *new Driver;
   return driver;
+}
+
+std::vector<SimulatedContext*>& ContextsOfThread() {
+  thread_local std::vector<SimulatedContext*> contexts;
+  return contexts;
 }
 
 struct EventTime {
@@ -50,10 +54,14 @@ Result InContext(Work work) {
   Driver& driver = TheDriver();
   std::lock_guard<std::mutex> lock(driver.mutex);
   if (driver.devices.empty()) return cuda::kNotInitialized;
-  if (driver.current == nullptr) return cuda::kInvalidContext;
-  driver.current->BeginCall();
-  const Result result = work(*driver.current);
-  driver.fault = result == cuda::kSuccess ? "" : driver.current->fault();
+  const auto& contexts = ContextsOfThread();
+  if (contexts.empty() || contexts.back() == nullptr) {
+    return cuda::kInvalidContext;
+  }
+  SimulatedContext& current = *contexts.back();
+  current.BeginCall();
+  const Result result = work(current);
+  driver.fault = result == cuda::kSuccess ? "" : current.fault();
   return result;
 }
 
@@ -240,10 +248,31 @@ REGATTA_EXPORT Result cuDevicePrimaryCtxRetain(cuda::Context* handle,
   return result;
 }
 
+// Contexts stay until the process ends, whoever holds them.
+REGATTA_EXPORT Result cuDevicePrimaryCtxRelease_v2(int device) {
+  SimulatedContext* context = nullptr;
+  return sim::OfDevice(device, &context);
+}
+
 REGATTA_EXPORT Result cuCtxSetCurrent(cuda::Context handle) {
-  sim::Driver& driver = sim::TheDriver();
-  std::lock_guard<std::mutex> lock(driver.mutex);
-  driver.current = reinterpret_cast<SimulatedContext*>(handle);
+  auto& contexts = sim::ContextsOfThread();
+  if (!contexts.empty()) contexts.pop_back();
+  contexts.push_back(reinterpret_cast<SimulatedContext*>(handle));
+  return cuda::kSuccess;
+}
+
+REGATTA_EXPORT Result cuCtxPushCurrent_v2(cuda::Context handle) {
+  if (handle == nullptr) return cuda::kInvalidContext;
+  sim::ContextsOfThread().push_back(
+      reinterpret_cast<SimulatedContext*>(handle));
+  return cuda::kSuccess;
+}
+
+REGATTA_EXPORT Result cuCtxPopCurrent_v2(cuda::Context* handle) {
+  auto& contexts = sim::ContextsOfThread();
+  if (contexts.empty()) return cuda::kInvalidContext;
+  *handle = reinterpret_cast<cuda::Context>(contexts.back());
+  contexts.pop_back();
   return cuda::kSuccess;
 }
 
@@ -276,6 +305,11 @@ REGATTA_EXPORT Result cuModuleLoadDataEx(cuda::CodeModule* module,
     }
     return result;
   });
+}
+
+REGATTA_EXPORT Result cuModuleLoadData(cuda::CodeModule* module,
+                                       const void* image) {
+  return cuModuleLoadDataEx(module, image, 0, nullptr, nullptr);
 }
 
 REGATTA_EXPORT Result cuModuleUnload(cuda::CodeModule module) {

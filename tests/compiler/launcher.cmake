@@ -13,4 +13,6 @@ regatta_test(compiler_launcher_test
   TIMEOUT 300)
 target_compile_definitions(compiler_launcher_test PRIVATE
   "REGATTA_C_COMPILER=\"${CMAKE_C_COMPILER}\""
-  "REGATTA_CXX_COMPILER=\"${CMAKE_CXX_COMPILER}\"")
+  "REGATTA_CXX_COMPILER=\"${CMAKE_CXX_COMPILER}\""
+  "REGATTA_CUDA_SIM_DRIVER=\"$<TARGET_FILE:regatta-cuda-sim>\"")
+add_dependencies(compiler_launcher_test regatta-cuda-sim)

@@ -142,5 +142,35 @@ TEST_F(CudaLauncherTest, WithoutAWorkingDriverOpeningSaysSo) {
                               absl::StrCat("open: ", 1000 + kStubLibrary)));
 }
 
+// The simulated driver takes the way of a real one: it wants PTX where the
+// cubin is of no use to it, a context for each thread, leave for much shared
+// memory.
+TEST_F(CudaLauncherTest, CallsEveryKindOfKernelFromC) {
+  LauncherProgram program(
+      {"matmul(m=33,n=48,k=20)",
+       "conv2d(n=1,h=6,w=6,ci=4,co=8,kh=3,kw=3,pad=1)",
+       "softmax(rows=5,cols=70)", "dense(m=8,n=16,k=12,dtype=f16)",
+       "C[i,j] = sum(k) A[i,k] * B[k,j]; D[i] = sum(j) C[i,j] * C[i,j] + 0.5 "
+       "where i=12, j=20, k=9"},
+      kTarget, kDeviceCode, "");
+  if (HasFatalFailure()) return;
+  const testing::TempDir dir;
+  const testing::ProcessResult result =
+      program.Run(AsDriver(dir, REGATTA_CUDA_SIM_DRIVER));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  program.ExpectRightResults();
+}
+
+TEST_F(CudaLauncherTest, CodeForLaterGpusIsRefused) {
+  LauncherProgram program({"matmul(m=16,n=16,k=16)"}, "cuda,mcpu=sm_90",
+                          kDeviceCode, "");
+  if (HasFatalFailure()) return;
+  const testing::TempDir dir;
+  const testing::ProcessResult result =
+      program.Run(AsDriver(dir, REGATTA_CUDA_SIM_DRIVER));
+  EXPECT_EQ(result.exit_code, 10 + 6) << result.err;
+  EXPECT_THAT(result.err, ::testing::HasSubstr("open: 6: the code does not"));
+}
+
 }  // namespace
 }  // namespace regatta
