@@ -45,7 +45,7 @@ v1::DescribeRequest HostRequest(const AgentFlags& flags, bool elsewhere,
   v1::DescribeRequest request;
   if (!flags.target.empty()) {
     request.set_target(flags.target);
-  } else if (elsewhere) {
+  } else if (elsewhere || emulated) {
     v1::BoardProcessor& processor = *request.mutable_processor();
     processor = ReadProcessor("", cpus);
     if (ArmRegisters registers; emulated && ReadArmRegisters(&registers)) {

@@ -57,8 +57,9 @@ struct AgentRoles {
 absl::StatusOr<AgentRoles> ParseRoles(const AgentFlags& flags);
 
 // The processors as they are, for whoever builds for them: what the operator
-// said, else, for a builder elsewhere, what the system tells of `cpus` or, where
-// an emulator runs this (`emulated`), what the emulated processor tells.
+// said, else, for a builder elsewhere, what the system tells of `cpus`. Where an
+// emulator runs this (`emulated`) the system tells of the machine below, so what
+// the emulated processor tells, to a build worker here too.
 v1::DescribeRequest HostRequest(const AgentFlags& flags, bool elsewhere,
                                 bool emulated, const std::vector<int>& cpus);
 

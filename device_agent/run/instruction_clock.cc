@@ -57,9 +57,8 @@ const InstructionClock* InstructionClock::Open() {
 }
 
 SteadyTime InstructionClock::Steady() const {
-  const auto picoseconds =
-      static_cast<__uint128_t>(channel_->instructions) * channel_->picoseconds;
-  return {static_cast<int64_t>(picoseconds / 1000)};
+  return {static_cast<int64_t>(channel_->instructions * channel_->picoseconds /
+                               1000)};
 }
 
 std::string InstructionClock::Describe() const {

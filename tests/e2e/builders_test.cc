@@ -21,10 +21,7 @@ class Builders : public ::testing::Test {
     EXPECT_TRUE(WaitFor(absl::Seconds(20), [&] {
       return !fleet_.server().empty();
     })) << fleet_.Logs();
-    const std::string server = fleet_.server();
-    const size_t colon = server.rfind(':');
-    tracker_ = absl::StrCat(server.substr(0, colon), ":",
-                            std::stoi(server.substr(colon + 1)) + 1);
+    tracker_ = fleet_.tracker();
   }
   ~Builders() override {
     for (const auto& agent : agents_) agent->Signal(SIGTERM);

@@ -34,6 +34,13 @@ std::string Fleet::server() const {
   return address;
 }
 
+std::string Fleet::tracker() const {
+  const std::string address = server();
+  const size_t colon = address.rfind(':');
+  return absl::StrCat(address.substr(0, colon), ":",
+                      std::stoi(address.substr(colon + 1)) + 1);
+}
+
 std::string Fleet::Logs() const {
   std::string text;
   std::error_code error;

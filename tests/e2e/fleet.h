@@ -41,7 +41,9 @@ class Fleet {
 
   Process& up() { return *up_; }
   const std::string& dir() const { return dir_; }
+  // Addresses; the tracker's once the server's is known.
   std::string server() const;
+  std::string tracker() const;
   std::string Logs() const;
 
   // SIGTERM and wait for the end.

@@ -56,10 +56,7 @@ class Agents : public ::testing::Test {
     ASSERT_TRUE(WaitFor(absl::Seconds(20), [&] {
       return !fleet_.server().empty();
     })) << fleet_.Logs();
-    const std::string server = fleet_.server();
-    const size_t colon = server.rfind(':');
-    const std::string tracker = absl::StrCat(
-        server.substr(0, colon), ":", std::stoi(server.substr(colon + 1)) + 1);
+    const std::string tracker = fleet_.tracker();
     for (size_t i = 0; i < setups.size(); ++i) {
       std::vector<std::string> argv = {Program("regatta-agent"),
                                        "--tracker",
