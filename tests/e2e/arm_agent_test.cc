@@ -1,17 +1,15 @@
 // Agents of simulated ARM boards: the board's programs for 64-bit ARM, run by
 // QEMU, which counts instructions for time.
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "tests/e2e/fleet.h"
+#include "tests/e2e/arm_fleet.h"
 
 namespace regatta::testing {
 namespace {
@@ -20,93 +18,18 @@ const char kWorkload[] = "matmul(m=64,n=64,k=64)";
 const char kMeasures[] = REGATTA_ARM_BIN_DIR;
 const char kBuilds[] = REGATTA_ARM_COMPILER_BIN_DIR;
 
-class ArmAgents : public ::testing::Test {
+class ArmAgents : public ArmFleet {
  protected:
   void SetUp() override {
-    if (const std::string missing = REGATTA_ARM_MISSING; !missing.empty()) {
-      GTEST_SKIP() << missing;
-    }
-    fleet_ = std::make_unique<Fleet>(std::vector<std::string>{"--no-agent"});
-    ASSERT_TRUE(WaitFor(absl::Seconds(20), [&] {
-      return !fleet_->server().empty();
-    })) << fleet_->Logs();
-    tracker_ = fleet_->tracker();
-  }
-  void TearDown() override {
-    for (const auto& agent : agents_) agent->Signal(SIGTERM);
-    for (const auto& agent : agents_) {
-      const ProcessResult ended = agent->Wait(absl::Seconds(20));
-      EXPECT_EQ(ended.exit_code, 0) << ended.err;
-    }
-  }
-
-  std::string State(const std::string& name) const {
-    return absl::StrCat(state_.path(), "/", name);
-  }
-  // An agent of this machine that builds for others; the key that it signs
-  // with.
-  std::string StartBuilder() {
-    const std::vector<std::string> agent = {Program("regatta-agent"), "--state",
-                                            State("builder")};
-    std::vector<std::string> ask = agent, serve = agent;
-    ask.push_back("--print-builder-key");
-    const ProcessResult key = RunProcess(ask, {}, absl::Seconds(20));
-    EXPECT_EQ(key.exit_code, 0) << key.err;
-    serve.insert(serve.end(), {"--tracker", tracker_, "--role", "builder"});
-    agents_.push_back(std::make_unique<Process>(serve, Environment{}));
-    return std::string(absl::StripAsciiWhitespace(key.out));
-  }
-  // One processor that QEMU plays, with the programs of a folder.
-  std::vector<std::string> BoardCommand(
-      const std::string& programs, const std::string& cpu,
-      const std::vector<std::string>& options) const {
-    std::vector<std::string> argv = {
-        REGATTA_QEMU,
-        "-cpu",
-        cpu,
-        "-L",
-        "/",
-        programs + "/regatta-agent",
-        "--tracker",
-        tracker_,
-        "--state",
-        State("board"),
-        "--cores",
-        "0",
-        "--exec-prefix",
-        absl::StrCat(REGATTA_QEMU " -cpu ", cpu,
-                     " -L / -plugin " REGATTA_INSTRUCTION_COUNT)};
-    argv.insert(argv.end(), options.begin(), options.end());
-    return argv;
-  }
-  void StartBoard(const std::string& programs, const std::string& cpu,
-                  const std::vector<std::string>& options) {
-    agents_.push_back(std::make_unique<Process>(
-        BoardCommand(programs, cpu, options), Environment{}));
-  }
-  // The one device, once it is probed; null after a test failure.
-  Json Device() {
-    Json device;
-    const bool there = WaitFor(absl::Seconds(90), [&] {
-      if (!agents_.back()->Running()) return true;
-      const ProcessResult result = fleet_->Run({"devices", "--json"});
-      if (result.exit_code != 0) return false;
-      const Json devices = Json::parse(result.out)["devices"];
-      if (devices.size() == 1 && devices[0]["health"] != "probing") {
-        device = devices[0];
-      }
-      return !device.is_null();
-    });
-    EXPECT_TRUE(there) << fleet_->Logs();
-    EXPECT_FALSE(device.is_null())
-        << agents_.back()->Wait(absl::Seconds(1)).err;
-    return device;
+    ArmFleet::SetUp();
+    if (!IsSkipped()) StartFleet({"--no-agent"});
   }
   // The board is a simulated Cortex-A72 and says so; five trials on it are
   // right, and the same code has the same time whenever it is measured.
   void ExpectSimulatedBoardThatTunes() {
-    const Json device = Device();
-    ASSERT_FALSE(device.is_null());
+    const Json devices = Devices(1);
+    ASSERT_FALSE(devices.is_null());
+    const Json& device = devices[0];
     EXPECT_EQ(device["simulated"], true) << device.dump(1);
     EXPECT_TRUE(absl::StartsWith(device["id"].get<std::string>(), "simulated-"))
         << device.dump(1);
@@ -124,15 +47,15 @@ class ArmAgents : public ::testing::Test {
     }
     // Only jobs that name it come here.
     const ProcessResult unnamed =
-        fleet_->Run({"tune", kWorkload, "--trials", "1"});
+        fleet().Run({"tune", kWorkload, "--trials", "1"});
     EXPECT_EQ(unnamed.exit_code, 1) << unnamed.out << unnamed.err;
 
     const Json job =
-        fleet_->Document({"tune", kWorkload, "--trials", "6", "--seed", "3",
+        fleet().Document({"tune", kWorkload, "--trials", "6", "--seed", "3",
                           "--device-class", device_class},
                          absl::Seconds(240));
-    ASSERT_EQ(job["state"], "done") << job.dump(1) << fleet_->Logs();
-    const Json records = fleet_->Document({"records", kWorkload})["records"];
+    ASSERT_EQ(job["state"], "done") << job.dump(1) << fleet().Logs();
+    const Json records = fleet().Document({"records", kWorkload})["records"];
     std::map<std::string, std::set<int64_t>> times;  // by code
     int right = 0;
     for (const Json& record : records) {
@@ -153,19 +76,14 @@ class ArmAgents : public ::testing::Test {
           << *measured.rbegin() << " ns";
     }
     const Json best =
-        fleet_->Document({"best", kWorkload, "--device-class", device_class});
+        fleet().Document({"best", kWorkload, "--device-class", device_class});
     EXPECT_EQ(best["grade"], "exact") << best.dump(1);
   }
-
-  std::unique_ptr<Fleet> fleet_;
-  TempDir state_;
-  std::string tracker_;
-  std::vector<std::unique_ptr<Process>> agents_;
 };
 
 TEST_F(ArmAgents, ABoardGetsItsCodeFromABuilderOfAnotherProcessor) {
   const std::string key = StartBuilder();
-  StartBoard(kMeasures, "cortex-a72",
+  StartBoard("board", kMeasures, "cortex-a72", Time::kInstructions,
              {"--measure-only", "--trust-builder", key});
   ExpectSimulatedBoardThatTunes();
 }
@@ -178,7 +96,7 @@ TEST_F(ArmAgents, ABoardBuildsForItself) {
                     "--preset aarch64-compiler; cmake --build --preset "
                     "aarch64-compiler)";
   }
-  StartBoard(kBuilds, "cortex-a72", {});
+  StartBoard("board", kBuilds, "cortex-a72", Time::kInstructions, {});
   ExpectSimulatedBoardThatTunes();
 }
 
@@ -186,7 +104,7 @@ TEST_F(ArmAgents, AnEmulatedAgentHasNoNameThatHidesIt) {
   const std::string key(64, '0');
   for (const char* flag : {"--id", "--device-class"}) {
     const ProcessResult refused = RunProcess(
-        BoardCommand(kMeasures, "cortex-a72",
+        BoardCommand("board", kMeasures, "cortex-a72", Time::kInstructions,
                      {"--measure-only", "--trust-builder", key, flag, "pi4"}),
         {}, absl::Seconds(30));
     EXPECT_EQ(refused.exit_code, 2) << refused.err;
