@@ -76,13 +76,18 @@ absl::StatusOr<std::string_view> CubinBytes(const void* image) {
   if (header.e_ident[EI_CLASS] != ELFCLASS64) {
     return absl::InvalidArgumentError("an ELF file of another width");
   }
-  // Section and program headers stand behind everything else.
-  const uint64_t sections =
-      header.e_shoff + uint64_t{header.e_shentsize} * header.e_shnum;
-  const uint64_t segments =
-      header.e_phoff + uint64_t{header.e_phentsize} * header.e_phnum;
-  return std::string_view(static_cast<const char*>(image),
-                          std::max(sections, segments));
+  const auto* const bytes = static_cast<const char*>(image);
+  uint64_t end =
+      std::max(header.e_shoff + uint64_t{header.e_shentsize} * header.e_shnum,
+               header.e_phoff + uint64_t{header.e_phentsize} * header.e_phnum);
+  for (uint64_t i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    std::memcpy(&section, bytes + header.e_shoff + i * header.e_shentsize,
+                sizeof(section));
+    if (section.sh_type == SHT_NOBITS) continue;
+    end = std::max(end, section.sh_offset + section.sh_size);
+  }
+  return std::string_view(bytes, end);
 }
 
 }  // namespace regatta::cuda_sim

@@ -34,9 +34,11 @@ BackgroundProbe::Options DeviceProbes::ProbeOptions(size_t index) {
   probe.cache_path = absl::StrCat(
       options_.state_dir, "/probe",
       served.on_host() ? "" : absl::StrCat("-", served.info.device_id()));
-  probe.subject = served.on_host() ? served.info.cpu_list()
-                                   : absl::StrCat(served.info.cpu_list(), " ",
-                                                  served.info.driver_version());
+  probe.subject = served.on_host()
+                      ? served.info.cpu_list()
+                      : absl::StrCat(served.info.cpu_list(), " ",
+                                     served.info.device_class(), " ",
+                                     served.info.driver_version());
   const std::vector<int> locked =
       served.needs.all_cores ? *cpus : std::vector<int>{cpus->back()};
   probe.exclusively = [this, locked](const std::function<void()>& part,

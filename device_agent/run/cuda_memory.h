@@ -21,8 +21,7 @@ class GuardedBuffer {
   static constexpr int64_t kGuardBytes = 4096;
 
   // Null with the error in `error`. `name` is for messages ("output C").
-  // REQUIRES: bytes >= 0; alignment a power of two up to kGuardBytes; `gpu`
-  // outlives the buffer.
+  // REQUIRES: bytes >= 0; `gpu` outlives the buffer.
   static std::unique_ptr<GuardedBuffer> Create(const Gpu& gpu, std::string name,
                                                int64_t bytes, Result* error);
   ~GuardedBuffer();

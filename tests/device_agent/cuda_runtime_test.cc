@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <iostream>
@@ -354,6 +355,20 @@ TEST_F(CudaDriverTest, AFileThatIsNoDriverIsSaid) {
               "UNAVAILABLE: the CUDA driver that was named.*nowhere");
   EXPECT_EXIT(ListWith("libm.so.6", ""), ::testing::ExitedWithCode(0),
               "UNAVAILABLE: the CUDA driver is too old: it lacks cuInit");
+}
+
+// NVIDIA's own library for linking has every function that is asked for.
+TEST_F(CudaDriverTest, AStubForLinkingIsSaidToBeOne) {
+  std::string stub;
+  for (const char* path : {"/usr/local/cuda/lib64/stubs/libcuda.so",
+                           "/usr/local/cuda/lib/stubs/libcuda.so",
+                           "/usr/local/cuda-13.0/lib/stubs/libcuda.so"}) {
+    if (stub.empty() && access(path, R_OK) == 0) stub = path;
+  }
+  if (stub.empty()) GTEST_SKIP() << "no CUDA toolkit with a stub here";
+  EXPECT_EXIT(ListWith(stub.c_str(), ""), ::testing::ExitedWithCode(0),
+              "UNAVAILABLE: the CUDA driver does not start: .*34.*it is a stub "
+              "for linking: install NVIDIA's driver");
 }
 
 TEST_F(CudaDriverTest, WithoutADriverThereAreNoDevices) {
