@@ -87,6 +87,7 @@ add_dependencies(opencl_test regatta-spawner regatta-build-worker-planted
 # Over the simulated driver: no GPU and nothing of CUDA is needed.
 regatta_test(cuda_test cuda_ptx.cc cuda_runtime_test.cc cuda_sim_test.cc
   cuda_trials_test.cc worker_pool_test.cc
+  ${CMAKE_SOURCE_DIR}/tests/support/process.cc
   LIBS regatta_agent_devices regatta_build regatta_measure regatta_run
        regatta_cuda_sim_parts regatta_base)
 target_compile_definitions(cuda_test PRIVATE

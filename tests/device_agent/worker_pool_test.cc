@@ -8,6 +8,7 @@
 #include "device_agent/measure/run_client.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/process.h"
 
 namespace regatta {
 namespace {
@@ -70,6 +71,9 @@ TEST_F(WorkerPoolTest, OneThatDiedOrHangsWhileItWaitedIsReplaced) {
   KeptWorker worker = Take();
   const pid_t first = worker.handle->pid();
   worker.handle->Kill();
+  ASSERT_TRUE(testing::WaitFor(absl::Seconds(10), [&] {
+    return kill(first, 0) != 0;
+  })) << "the spawner killed nothing";
   pool_->GiveBack(std::move(worker));
   const pid_t second = UseOne();
   EXPECT_NE(second, first);
