@@ -1,6 +1,7 @@
 // Generated OpenCL C on a real device: PoCL is one on any processor.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -74,9 +75,12 @@ TEST_F(OpenClCode, ImagesHoldWhatMemoryHolds) {
 
 // Without the extension, f16 is rounded to where the device would compute in
 // it: the numbers are those of a device that has it, but for the order of
-// roundings in a multiply-add.
+// roundings in a multiply-add. PoCL compiles some for a minute: at scale 1 it is
+// one workload; Oclgrind's test has all.
 TEST_F(OpenClCode, SumsInHalfAreRoundedToHalf) {
-  ExpectRightSchedulesWith("f16_sums=4", HalfWorkloads(),
+  std::vector<std::string> workloads = HalfWorkloads();
+  workloads.resize(std::min<size_t>(workloads.size(), Scaled(1)));
+  ExpectRightSchedulesWith("f16_sums=4", workloads,
                            CompleteTargetOf("opencl,features=+cl_khr_fp16"),
                            target_, Scaled(1), Runner());
 }

@@ -151,8 +151,8 @@ const std::vector<std::string>& ImageWorkloads() {
 
 const std::vector<std::string>& HalfWorkloads() {
   static const auto& workloads = *new std::vector<std::string>{
-      "matmul(m=19,n=36,k=13,dtype=f16)", "matmul(m=33,n=48,k=70,dtype=f16)",
       "dense(m=9,n=45,k=21,activation=relu,dtype=f16)",
+      "matmul(m=19,n=36,k=13,dtype=f16)", "matmul(m=33,n=48,k=70,dtype=f16)",
       "conv2d(n=1,h=9,w=7,ci=6,co=12,kh=3,kw=3,pad=1,dtype=f16)"};
   return workloads;
 }
