@@ -83,7 +83,9 @@ TrialTimer::TrialTimer(TrialTimerOptions options, CorePlan plan,
 
 void TrialTimer::SetProbed(const v1::DeviceInfo& device) {
   last_cache_bytes_ = device.l3_bytes();
-  peak_flops_per_s_ = device.peak_flops_per_s();
+  // On a machine too busy for a noise floor the peak came out low as well, and
+  // honest kernels would be called implausible by it.
+  peak_flops_per_s_ = device.has_noise_floor() ? device.peak_flops_per_s() : 0;
 }
 
 absl::StatusOr<CoreLocks::Held> TrialTimer::TakeCores(

@@ -154,10 +154,21 @@ TEST_F(RunnerTest, FasterThanTheMachineCanBeIsImplausible) {
   v1::DeviceInfo& device = options.devices.emplace_back().info;
   device.set_device_id("here");
   device.set_peak_flops_per_s(1e3);
+  device.set_has_noise_floor(true);
   StartRunner(options);
   const v1::TrialResult result = RunOne(Trial(kMatmul));
   EXPECT_EQ(result.outcome(), v1::OUTCOME_IMPLAUSIBLE);
   EXPECT_NE(result.detail().find("peak"), std::string::npos);
+}
+
+TEST_F(RunnerTest, APeakThatABusyMachineShowedCallsNothingImplausible) {
+  RunnerOptions options;
+  v1::DeviceInfo& device = options.devices.emplace_back().info;
+  device.set_device_id("here");
+  device.set_peak_flops_per_s(1e3);
+  StartRunner(options);
+  const v1::TrialResult result = RunOne(Trial(kMatmul));
+  EXPECT_EQ(result.outcome(), v1::OUTCOME_OK) << result.detail();
 }
 
 TEST_F(RunnerTest, WhatProbingFoundOutCountsFromThenOn) {
@@ -165,6 +176,7 @@ TEST_F(RunnerTest, WhatProbingFoundOutCountsFromThenOn) {
   v1::DeviceInfo device;
   device.set_device_id("here");
   device.set_peak_flops_per_s(1e3);
+  device.set_has_noise_floor(true);
   EXPECT_EQ(RunOne(Trial(kMatmul, 1)).outcome(), v1::OUTCOME_OK);
   runner_->UpdateDevice(device);
   v1::TrialSpec again = Trial(kMatmul, 2);
