@@ -84,13 +84,6 @@ struct @_handle {
   unsigned long long memory[@_BUFFERS];
 };
 
-/* `function` points to a pointer to a function. */
-static int @_find(void *library, const char *name, void *function) {
-  void *found = dlsym(library, name);
-  memcpy(function, &found, sizeof(found));
-  return found == NULL ? 4 : 0;
-}
-
 static int @_load_driver(@_driver *cu) {
   /* Stays open: a driver does not like to go. */
   void *library = dlopen("libcuda.so.1", RTLD_NOW);
@@ -399,7 +392,8 @@ absl::StatusOr<std::vector<LauncherFile>> WriteCudaLauncher(
   absl::StrAppend(
       &launcher, "#include \"", request.file, ".h\"\n\n",
       "#include <dlfcn.h>\n#include <stdlib.h>\n#include <string.h>\n\n",
-      LauncherTables(request), WithName(kDriver, request), "\n",
+      LauncherTables(request), LauncherLookup(request),
+      WithName(kDriver, request), "\n",
       WordsOfBytes(request.name + "_cubin", binary.cubin), "\n",
       LinesOfText(request.name + "_ptx", binary.ptx),
       WithName(kLoading, request), WithName(kCalling, request),

@@ -192,6 +192,19 @@ typedef struct {
       WithName(",\n  @_MOST_TENSORS = ", request), most_tensors, "\n};\n");
 }
 
+std::string LauncherLookup(const LauncherRequest& request) {
+  return WithName(R"(
+/* `function` points to a pointer to a function. */
+static int @_find(void *library, const char *name, void *function) {
+  void *found = dlsym(library, name);
+  memcpy(function, &found, sizeof(found));
+  return found == NULL ? 4 : 0;
+}
+
+)",
+                  request);
+}
+
 std::string LauncherFunctions(const LauncherRequest& request,
                               const LauncherWords& words) {
   std::string text;

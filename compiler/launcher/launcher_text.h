@@ -42,6 +42,8 @@ std::string LauncherHeader(const LauncherRequest& request,
                            const LauncherWords& words);
 // The types and tables above.
 std::string LauncherTables(const LauncherRequest& request);
+// @_find(), which looks up one of the driver's functions.
+std::string LauncherLookup(const LauncherRequest& request);
 // F() and F_launch() of every function, by @_call and @_run.
 std::string LauncherFunctions(const LauncherRequest& request,
                               const LauncherWords& words);

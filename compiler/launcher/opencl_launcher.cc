@@ -110,13 +110,6 @@ struct @_handle {
   void *memory[@_BUFFERS];
 };
 
-/* `function` points to a pointer to a function. */
-static int @_find(void *library, const char *name, void *function) {
-  void *found = dlsym(library, name);
-  memcpy(function, &found, sizeof(found));
-  return found == NULL ? 4 : 0;
-}
-
 static int @_load_driver(@_driver *cl) {
   /* Stays open: drivers do not like to go. */
   void *library = dlopen("libOpenCL.so.1", RTLD_NOW);
@@ -457,7 +450,8 @@ absl::StatusOr<std::vector<LauncherFile>> WriteOpenClLauncher(
                    ".h. */\n#include \"", request.file,
                    ".h\"\n\n#include <dlfcn.h>\n#include <stdlib.h>\n#include "
                    "<string.h>\n\n",
-                   LauncherTables(request), WithName(kDriver, request), "\n",
+                   LauncherTables(request), LauncherLookup(request),
+                   WithName(kDriver, request), "\n",
                    LinesOfText(request.name + "_source", request.loadable),
                    WithName(kLoading, request), WithName(kCalling, request),
                    LauncherFunctions(request, Words()));

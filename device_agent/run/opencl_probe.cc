@@ -117,18 +117,12 @@ absl::Status ProbeBandwidth(const v1::BoardDevice& device,
 absl::StatusOr<v1::ProbeReport> ProbeOpenClDevice(const std::string& device) {
   ASSIGN_OR_RETURN(const std::vector<v1::BoardDevice> devices,
                    ListOpenClDevices());
-  const auto found = std::find_if(
-      devices.begin(), devices.end(), [&](const v1::BoardDevice& one) {
-        return device.empty() || one.selector() == device;
-      });
-  if (found == devices.end()) {
-    return absl::UnavailableError(
-        absl::StrCat("OpenCL device ", device, " is not there"));
-  }
+  ASSIGN_OR_RETURN(const v1::BoardDevice found,
+                   DeviceToProbe(devices, "OpenCL", device));
   v1::ProbeReport report;
   std::unique_ptr<ProbeKernel> kernel;
-  RETURN_IF_ERROR(ProbePeak(*found, &report, &kernel));
-  RETURN_IF_ERROR(ProbeBandwidth(*found, &report));
+  RETURN_IF_ERROR(ProbePeak(found, &report, &kernel));
+  RETURN_IF_ERROR(ProbeBandwidth(found, &report));
   ASSIGN_OR_RETURN(const double noise, kernel->Noise());
   report.set_noise_floor(noise);
   return report;

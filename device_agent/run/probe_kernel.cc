@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "device_agent/probe/noise_floor.h"
@@ -105,6 +106,18 @@ absl::StatusOr<double> ProbeKernel::Noise() {
       kSessions, kBlocksPerSide);
   RETURN_IF_ERROR(failed);
   return noise;
+}
+
+absl::StatusOr<v1::BoardDevice> DeviceToProbe(
+    const std::vector<v1::BoardDevice>& devices, const std::string& kind,
+    const std::string& selector) {
+  const auto found = std::find_if(
+      devices.begin(), devices.end(), [&](const v1::BoardDevice& one) {
+        return selector.empty() || one.selector() == selector;
+      });
+  if (found != devices.end()) return *found;
+  return absl::UnavailableError(
+      absl::StrCat(kind, " device ", selector, " is not there"));
 }
 
 int64_t ProbeReadBytes(const v1::BoardDevice& device) {

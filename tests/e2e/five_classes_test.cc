@@ -1,7 +1,6 @@
 // One fleet of unlike boards: processors and an OpenCL device of this machine,
 // a simulated GPU, and two boards of 64-bit ARM that QEMU plays. One job tunes
 // on all of them.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "tests/e2e/arm_fleet.h"
+#include "tests/support/libraries.h"
 
 namespace regatta::testing {
 namespace {
@@ -22,14 +22,10 @@ class FiveClasses : public ArmFleet {
  protected:
   std::string Missing() const override {
     if (std::string arm = ArmFleet::Missing(); !arm.empty()) return arm;
-    if (dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_LOCAL) == nullptr) {
+    if (!HasLibrary({"libOpenCL.so.1"})) {
       return "no OpenCL here: install pocl-opencl-icd";
     }
-    for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12",
-                             "/usr/local/cuda/lib64/libnvrtc.so"}) {
-      if (dlopen(name, RTLD_LAZY | RTLD_LOCAL) != nullptr) return "";
-    }
-    return "no NVRTC here: install a CUDA toolkit from 12 on";
+    return MissingNvrtc();
   }
 };
 

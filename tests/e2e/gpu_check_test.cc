@@ -1,13 +1,12 @@
 // deploy/gpu-check where there is no GPU: it says so, and its simulated run
 // goes through everything but the GPU itself.
-#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <string>
-#include <vector>
 
+#include "tests/support/libraries.h"
 #include "tests/support/process.h"
 
 namespace regatta::testing {
@@ -19,16 +18,6 @@ using ::testing::Not;
 
 const char kScript[] = REGATTA_SOURCE_DIR "/deploy/gpu-check";
 const char kBin[] = REGATTA_PROGRAM_DIR;
-
-bool HasLibrary(const std::vector<const char*>& names) {
-  for (const char* name : names) {
-    void* library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
-    if (library == nullptr) continue;
-    dlclose(library);
-    return true;
-  }
-  return false;
-}
 
 TEST(GpuCheck, WithoutAGpuItSaysSoBeforeItBuildsAnything) {
   if (HasLibrary({"libcuda.so.1"})) {
@@ -53,11 +42,8 @@ TEST(GpuCheck, AFolderWithoutItsProgramsIsWrongUsage) {
 }
 
 TEST(GpuCheck, ASimulatedRunComparesTunesAndReports) {
-  if (!HasLibrary({"libnvrtc.so.13", "libnvrtc.so.12",
-                   "/usr/local/cuda/lib64/libnvrtc.so.13",
-                   "/usr/local/cuda/lib64/libnvrtc.so.12"})) {
-    GTEST_SKIP() << "no NVRTC on this machine: install cuda-nvrtc of a CUDA "
-                    "toolkit from 12 on";
+  if (const std::string missing = MissingNvrtc(); !missing.empty()) {
+    GTEST_SKIP() << missing;
   }
   TempDir dir;
   const std::string report = dir.path() + "/report.md";

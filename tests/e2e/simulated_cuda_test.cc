@@ -1,14 +1,13 @@
 // A CUDA board that is simulated: the agent's own way through a CUDA driver,
 // with a simulator in its place.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "tests/e2e/fleet.h"
+#include "tests/support/libraries.h"
 
 namespace regatta::testing {
 namespace {
@@ -19,15 +18,6 @@ const char kClass[] = "simulated-cuda-sm_80";
 std::vector<std::string> WithSimulatedCuda(const std::string& kinds) {
   return {"--devices", kinds, "--cuda-driver",
           REGATTA_LIB_DIR "/libregatta-cuda-sim.so"};
-}
-
-// Whether the build worker will find a compiler.
-bool HasNvrtc() {
-  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12",
-                           "/usr/local/cuda/lib64/libnvrtc.so"}) {
-    if (dlopen(name, RTLD_LAZY | RTLD_LOCAL) != nullptr) return true;
-  }
-  return std::getenv("CUDA_PATH") != nullptr;
 }
 
 using Times = std::map<std::string, double>;  // of schedules, in nanoseconds
@@ -60,8 +50,8 @@ Times TuneOnce() {
 }
 
 TEST(SimulatedCuda, TuningTwiceFromScratchGivesTheSameTimes) {
-  if (!HasNvrtc()) {
-    GTEST_SKIP() << "no NVRTC here: install a CUDA toolkit from 12 on";
+  if (const std::string missing = MissingNvrtc(); !missing.empty()) {
+    GTEST_SKIP() << missing;
   }
   const Times first = TuneOnce(), second = TuneOnce();
   EXPECT_GE(first.size(), 10u);
@@ -77,8 +67,8 @@ TEST(SimulatedCuda, TuningTwiceFromScratchGivesTheSameTimes) {
 }
 
 TEST(SimulatedCuda, IsJoinedOnlyByJobsThatNameIt) {
-  if (!HasNvrtc()) {
-    GTEST_SKIP() << "no NVRTC here: install a CUDA toolkit from 12 on";
+  if (const std::string missing = MissingNvrtc(); !missing.empty()) {
+    GTEST_SKIP() << missing;
   }
   Fleet fleet(WithSimulatedCuda("cpu,cuda"));
   ASSERT_TRUE(fleet.Ready());
@@ -115,7 +105,7 @@ TEST(SimulatedCuda, AFileThatIsNoDriverIsRefusedWithItsName) {
 }
 
 TEST(SimulatedCuda, AMachineWithoutCudaServesTheRest) {
-  if (dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) != nullptr) {
+  if (HasLibrary({"libcuda.so.1"})) {
     GTEST_SKIP() << "a CUDA driver is installed here";
   }
   Fleet fleet({"--devices", "cpu,cuda"});

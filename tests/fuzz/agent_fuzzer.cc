@@ -16,7 +16,6 @@
 namespace regatta {
 namespace {
 
-constexpr int kMaxSteps = 64;
 constexpr size_t kMaxMessage = size_t{1} << 20;
 
 class Player {
@@ -105,13 +104,7 @@ class Player {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace regatta;
-  fuzz::AgentScript script;
-  if (!fuzz::ReadText(data, size, &script)) return 0;
-  Player player;
-  for (int i = 0; i < std::min(script.steps_size(), kMaxSteps); ++i) {
-    player.Play(script.steps(i));
-  }
-  return 0;
+  return fuzz::PlayText<fuzz::AgentScript, Player>(data, size);
 }
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size,

@@ -3,6 +3,7 @@
 #ifndef REGATTA_TESTS_FUZZ_MESSAGE_MUTATOR_H_
 #define REGATTA_TESTS_FUZZ_MESSAGE_MUTATOR_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -21,6 +22,20 @@ size_t MutateText(google::protobuf::Message& message, uint8_t* data,
 // for none.
 bool ReadText(const uint8_t* data, size_t size,
               google::protobuf::Message* message);
+
+// Gives a fresh Player the steps of the Script that the text stands for, as
+// many as may be worth the time.
+template <typename Script, typename Player>
+int PlayText(const uint8_t* data, size_t size) {
+  constexpr int kMaxSteps = 64;
+  Script script;
+  if (!ReadText(data, size, &script)) return 0;
+  Player player;
+  for (int i = 0; i < std::min(script.steps_size(), kMaxSteps); ++i) {
+    player.Play(script.steps(i));
+  }
+  return 0;
+}
 
 }  // namespace regatta::fuzz
 

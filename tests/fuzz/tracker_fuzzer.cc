@@ -18,7 +18,6 @@ namespace regatta {
 namespace {
 
 constexpr size_t kPeers = 4;
-constexpr int kMaxSteps = 64;
 constexpr size_t kMaxSent = size_t{8} << 20;
 
 class Player {
@@ -123,13 +122,7 @@ class Player {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace regatta;
-  fuzz::TrackerScript script;
-  if (!fuzz::ReadText(data, size, &script)) return 0;
-  Player player;
-  for (int i = 0; i < std::min(script.steps_size(), kMaxSteps); ++i) {
-    player.Play(script.steps(i));
-  }
-  return 0;
+  return fuzz::PlayText<fuzz::TrackerScript, Player>(data, size);
 }
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size,
