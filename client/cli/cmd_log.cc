@@ -11,8 +11,8 @@ namespace {
 
 // THE list, in the order of `regatta log --help`.
 constexpr Command kCommands[] = {
-    {AddLogExport}, {AddLogImport},  {AddLogBackup},
-    {AddLogCheck},  {AddLogRebuild}, {AddLogSnapshot},
+    {AddLogExport},  {AddLogImport},   {AddLogBackup},  {AddLogCheck},
+    {AddLogRebuild}, {AddLogSnapshot}, {AddLogRestore},
 };
 
 }  // namespace

@@ -12,6 +12,7 @@ AddedCommand AddLogImport(CLI::App& log);
 AddedCommand AddLogBackup(CLI::App& log);
 AddedCommand AddLogCheck(CLI::App& log);
 AddedCommand AddLogRebuild(CLI::App& log);
+AddedCommand AddLogRestore(CLI::App& log);
 AddedCommand AddLogSnapshot(CLI::App& log);
 
 }  // namespace regatta::cli

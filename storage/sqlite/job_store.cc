@@ -42,8 +42,12 @@ absl::StatusOr<int64_t> CreateJob(Connection& db,
     ASSIGN_OR_RETURN(const bool row, find.Step());
     if (row) return find.Int(0);
   }
+  // Behind the newest and behind what a restore skipped.
   RETURN_IF_ERROR(db.Run(
-      "INSERT INTO job(request_id, created_unix_ms, request) VALUES (?, ?, ?)",
+      "INSERT INTO job(id, request_id, created_unix_ms, request) VALUES ("
+      "max(coalesce((SELECT max(id) FROM job), 0), coalesce((SELECT "
+      "CAST(value AS INTEGER) FROM meta WHERE name = 'skipped_jobs'), 0)) + 1, "
+      "?, ?, ?)",
       request_id, unix_ms, Blob{request.SerializeAsString()}));
   return db.LastInsertId();
 }
@@ -93,15 +97,37 @@ absl::StatusOr<int64_t> ReserveOrdinals(Connection& db, int64_t job_id,
     return absl::InvalidArgumentError(
         absl::StrCat("cannot reserve ", count, " ordinals; 1 to ", kMost));
   }
+  // A task that had none when its log was restored may have had some since.
   ASSIGN_OR_RETURN(
       Statement reserve,
-      db.Query("INSERT INTO ordinal(job_id, task, next) VALUES (?1, ?2, ?3) "
+      db.Query("INSERT INTO ordinal(job_id, task, next) VALUES (?1, ?2, ?3 + "
+               "CASE WHEN ?1 <= coalesce((SELECT CAST(value AS INTEGER) FROM "
+               "meta WHERE name = 'skipped_jobs'), 0) THEN coalesce((SELECT "
+               "CAST(value AS INTEGER) FROM meta WHERE name = "
+               "'skipped_ordinals'), 0) ELSE 0 END) "
                "ON CONFLICT(job_id, task) DO UPDATE SET next = next + ?3 "
                "RETURNING next - ?3",
                job_id, task, count));
   ASSIGN_OR_RETURN(const bool row, reserve.Step());
   CHECK(row) << "an upsert returned no row";
   return reserve.Int(0);
+}
+
+absl::Status SkipHandedOut(Connection& db, int64_t jobs, int64_t ordinals) {
+  RETURN_IF_ERROR(db.Execute("BEGIN IMMEDIATE"));
+  RETURN_IF_ERROR(db.Run("UPDATE ordinal SET next = next + ?", ordinals));
+  RETURN_IF_ERROR(
+      db.Run("INSERT INTO meta(name, value) VALUES ('skipped_ordinals', ?1) "
+             "ON CONFLICT(name) DO UPDATE SET value = CAST(value AS INTEGER) + "
+             "CAST(excluded.value AS INTEGER)",
+             absl::StrCat(ordinals)));
+  RETURN_IF_ERROR(db.Run(
+      "INSERT INTO meta(name, value) VALUES ('skipped_jobs', ?1 + coalesce("
+      "(SELECT max(id) FROM job), 0)) ON CONFLICT(name) DO UPDATE SET value = "
+      "?1 + max(CAST(value AS INTEGER), coalesce((SELECT max(id) FROM job), "
+      "0))",
+      jobs));
+  return db.Execute("COMMIT");
 }
 
 }  // namespace regatta::sqlite

@@ -26,6 +26,10 @@ absl::StatusOr<std::vector<TuningLog::StoredJob>> ListJobs(Connection& db);
 absl::StatusOr<int64_t> ReserveOrdinals(Connection& db, int64_t job_id,
                                         int task, int64_t count);
 
+// From here on, new jobs have numbers and the log's jobs ordinals as if `jobs`
+// and `ordinals` more of them had been handed out. One transaction of its own.
+absl::Status SkipHandedOut(Connection& db, int64_t jobs, int64_t ordinals);
+
 }  // namespace regatta::sqlite
 
 #endif  // REGATTA_STORAGE_SQLITE_JOB_STORE_H_

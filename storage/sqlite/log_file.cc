@@ -198,4 +198,10 @@ absl::StatusOr<LogFile> LookAtLogFile(const std::string& path) {
   return file;
 }
 
+void RemoveLogFiles(const std::string& path) {
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
+    unlink(absl::StrCat(path, suffix).c_str());
+  }
+}
+
 }  // namespace regatta::sqlite

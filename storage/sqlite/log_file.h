@@ -34,6 +34,10 @@ struct LogFile {
 // log without the file that it belongs to.
 absl::StatusOr<LogFile> LookAtLogFile(const std::string& path);
 
+// Removes the log and what belongs to it, but for its lock; what is not there
+// is no error. REQUIRES: nobody has it open.
+void RemoveLogFiles(const std::string& path);
+
 }  // namespace regatta::sqlite
 
 #endif  // REGATTA_STORAGE_SQLITE_LOG_FILE_H_

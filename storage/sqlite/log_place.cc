@@ -11,7 +11,9 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "storage/sqlite/connection.h"
 #include "storage/sqlite/log_file.h"
+#include "storage/sqlite/looking.h"
 #include "storage/sqlite/sqlite_status.h"
 
 namespace regatta::sqlite {
@@ -34,6 +36,13 @@ absl::StatusOr<std::unique_ptr<LogPlace>> LogPlace::Hold(
   }
   ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock,
                    FileLock::Exclusive(*resolved, "replacing it"));
+  // Also reached by another name.
+  if (access(resolved->c_str(), R_OK) == 0) {
+    if (absl::Status held = lock->LockLogFile(*resolved); !held.ok()) {
+      lock->Discard();
+      return held;
+    }
+  }
   return std::unique_ptr<LogPlace>(new LogPlace(*resolved, std::move(lock)));
 }
 
@@ -46,6 +55,35 @@ std::optional<std::string> LogPlace::Occupied() const {
     if (IsThere(file)) return file;
   }
   return std::nullopt;
+}
+
+std::optional<std::string> LogPlace::Contents() const {
+  const auto occupied = Occupied();
+  if (!occupied) return std::nullopt;
+  const auto file = LookAtLogFile(path_);
+  if (!file.ok()) return "what is there is no tuning log, or a damaged one";
+  if (!file->exists) {
+    if (*occupied == path_) return std::nullopt;
+    return absl::StrCat(*occupied, " is there");
+  }
+  auto db = Connection::Open(path_, LookingMode(*file));
+  if (!db.ok()) return "what is there cannot be read";
+  const auto records = (*db)->Number("SELECT count(*) FROM record");
+  const auto jobs = (*db)->Number("SELECT count(*) FROM job");
+  if (!records.ok() || !jobs.ok()) {
+    return "what is there is no tuning log, or a damaged one";
+  }
+  if (*records == 0 && *jobs == 0) return std::nullopt;
+  return absl::StrCat("the tuning log there holds ", *records,
+                      " record(s) and ", *jobs, " job(s)");
+}
+
+void LogPlace::FoldWriteAheadLog() {
+  const auto file = LookAtLogFile(path_);
+  if (!file.ok() || !file->exists || !file->has_wal) return;
+  const auto db = Connection::Open(path_, Connection::Mode::kReadWrite);
+  if (!db.ok()) return;
+  (*db)->Number("PRAGMA wal_checkpoint(TRUNCATE)").IgnoreError();
 }
 
 absl::Status LogPlace::Replace(const std::function<absl::Status()>& put) {

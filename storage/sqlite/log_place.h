@@ -29,6 +29,15 @@ class LogPlace {
   // close it left: its write-ahead log would be replayed over a new database.
   std::optional<std::string> Occupied() const;
 
+  // What stands in the way of another log, for people: "the tuning log there
+  // holds 12 record(s) and 1 job(s)". nullopt: nothing, an empty file, or a log
+  // that holds nothing yet.
+  std::optional<std::string> Contents() const;
+
+  // Moves what a killed process left in the write-ahead log to the log's file,
+  // so that the file alone is whole. A log that cannot be read stays as it is.
+  void FoldWriteAheadLog();
+
   // Runs `put`, which renames a new log to path(). What the old one left goes
   // first, comes back when `put` fails and is removed when it does not.
   absl::Status Replace(const std::function<absl::Status()>& put);

@@ -1,11 +1,9 @@
 // Everything between a path and a log that may be used, in order.
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
-#include <filesystem>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -14,18 +12,13 @@
 #include "base/sync_path.h"
 #include "storage/sqlite/check_log.h"
 #include "storage/sqlite/log_file.h"
+#include "storage/sqlite/looking.h"
 #include "storage/sqlite/migrations.h"
 #include "storage/sqlite/sqlite_status.h"
 #include "storage/sqlite/sqlite_tuning_log.h"
 
 namespace regatta::sqlite {
 namespace {
-
-void RemoveLog(const std::string& path) {
-  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
-    unlink(absl::StrCat(path, suffix).c_str());
-  }
-}
 
 absl::Status UseWriteAheadLog(Connection& db, const std::string& path) {
   ASSIGN_OR_RETURN(Statement mode, db.Query("PRAGMA journal_mode = WAL"));
@@ -51,8 +44,8 @@ absl::Status BuildNew(const std::string& path) {
 // a log.
 absl::Status CreateLog(const std::string& path) {
   const std::string fresh = absl::StrCat(path, ".new");
-  RemoveLog(fresh);  // of an earlier try; the lock is ours
-  const absl::Cleanup cleanup = [&fresh] { RemoveLog(fresh); };
+  RemoveLogFiles(fresh);  // of an earlier try; the lock is ours
+  const absl::Cleanup cleanup = [&fresh] { RemoveLogFiles(fresh); };
   RETURN_IF_ERROR(Annotate(BuildNew(fresh), "creating the tuning log"));
   struct stat info = {};
   if (stat(path.c_str(), &info) == 0 &&
@@ -68,13 +61,6 @@ absl::Status CreateLog(const std::string& path) {
   const int error = SyncFolderOf(path);
   return error == 0 ? absl::OkStatus()
                     : SystemStatus(error, "sync the folder of", path);
-}
-
-// How to look at the file without changing it. Without a write-ahead log it
-// holds everything, and as we have the lock nobody changes it.
-Connection::Mode LookingMode(const LogFile& file) {
-  return file.has_wal ? Connection::Mode::kReadOnly
-                      : Connection::Mode::kImmutable;
 }
 
 absl::StatusOr<int64_t> CheckVersion(const std::string& path,
@@ -108,22 +94,6 @@ absl::Status NoLog(const std::string& path) {
                 : ": no such tuning log"));
 }
 
-// A write-ahead log is read through an index, PATH-shm, which SQLite must make
-// where it is missing.
-absl::Status CheckIndex(const std::string& path, const LogFile& file) {
-  const std::string index = absl::StrCat(path, "-shm");
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  if (!file.has_wal || access(index.c_str(), F_OK) == 0 ||
-      faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) {
-    return absl::OkStatus();
-  }
-  return absl::FailedPreconditionError(absl::StrCat(
-      path, ": a process that did not close it left records in ", path,
-      "-wal; to read them SQLite needs ", index,
-      ", which cannot be made in this folder: copy ", path, " and ", path,
-      "-wal to a folder that can be written, and open the copy"));
-}
-
 absl::StatusOr<std::unique_ptr<TuningLog>> OpenToLook(const std::string& path) {
   ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, FileLock::Shared(path));
   ASSIGN_OR_RETURN(const LogFile file, LookAtLogFile(path));
@@ -153,7 +123,7 @@ absl::StatusOr<std::unique_ptr<TuningLog>> OpenToWrite(
   bool created = false;
   // After the writer below is closed.
   absl::Cleanup discard = [&] {
-    if (created) RemoveLog(path);
+    if (created) RemoveLogFiles(path);
     lock->Discard();
   };
   ASSIGN_OR_RETURN(const LogFile file, LookAtLogFile(path));

@@ -1,6 +1,7 @@
 // `regatta log` with real processes: out, in, copied, checked, taken away.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -185,6 +186,51 @@ TEST(Log, KernelTunersOwnSchemaTakesAT4Export) {
        file});
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   EXPECT_THAT(result.out, HasSubstr("valid"));
+}
+
+TEST(Log, AServerGoesOnFromARestoredBackup) {
+  TempDir dir;
+  const std::string copy = dir.path() + "/copy.db";
+  Fleet fleet;
+  ASSERT_TRUE(fleet.Ready());
+  Tune(fleet, "4");
+  EXPECT_EQ(fleet.Document({"log", "backup", copy})["file"], copy);
+  const std::string log = fleet.dir() + "/tuning.db";
+  const ProcessResult held =
+      Regatta({"log", "restore", copy, "--log", log, "--force"});
+  EXPECT_EQ(held.exit_code, 1);
+  EXPECT_THAT(held.err, HasSubstr("regatta-server at " + fleet.server()));
+  Tune(fleet, "4");
+  const size_t jobs = fleet.Document({"jobs"})["jobs"].size();
+  EXPECT_EQ(jobs, 2u);
+  fleet.Stop();
+
+  const ProcessResult refused = Regatta({"log", "restore", copy, "--log", log});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("2 job(s); --force replaces it"));
+  const ProcessResult restored =
+      Regatta({"log", "restore", copy, "--log", log, "--force", "--json"});
+  EXPECT_EQ(restored.exit_code, 0) << restored.err;
+  const Json document = Json::parse(restored.out);
+  EXPECT_EQ(document["jobs"], 1);
+  EXPECT_EQ(document["log"], fs::canonical(log).string());
+
+  auto up = std::make_unique<Process>(
+      std::vector<std::string>{Program("regatta"), "up", "--dir", fleet.dir(),
+                               "--listen", "127.0.0.1:0"},
+      Environment{});
+  ASSERT_TRUE(WaitFor(absl::Seconds(40), [&] {
+    return !fleet.server().empty() &&
+           fleet.Run({"devices", "--json"}).exit_code == 0;
+  }));
+  Tune(fleet, "4");
+  const Json after = fleet.Document({"jobs"})["jobs"];
+  ASSERT_EQ(after.size(), 2u);
+  EXPECT_EQ(after[0]["job"], 10'002);
+  EXPECT_EQ(after[1]["job"], 1);
+  EXPECT_EQ(fleet.Document({"log", "check"})["whole"], true);
+  up->Signal(SIGTERM);
+  EXPECT_EQ(up->Wait(absl::Seconds(20)).exit_code, 0);
 }
 
 // A log from a machine of another CPU, and one that says it is of this class.
