@@ -1,7 +1,5 @@
 #include "device_agent/loop/agent_setup.h"
 
-#include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <system_error>
 
@@ -9,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/host_port.h"
+#include "base/name_check.h"
 #include "base/state_dir.h"
 #include "base/status_macros.h"
 #include "device_agent/probe/arm_registers.h"
@@ -61,18 +60,6 @@ absl::Status CheckAddress(const std::string& text) {
   if (parts.ok() && parts->second >= 1) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "--tracker: \"", text, "\" is no HOST:PORT, for example 127.0.0.1:7471"));
-}
-
-absl::Status CheckName(const std::string& flag, const std::string& text) {
-  const bool good =
-      !text.empty() && text.size() <= 128 &&
-      std::all_of(text.begin(), text.end(), [](unsigned char c) {
-        return std::isalnum(c) || c == '-' || c == '_' || c == '.';
-      });
-  if (good) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(flag, ": \"", text,
-                   "\" is not 1 to 128 letters, digits, '-', '_' or '.'"));
 }
 
 absl::Status CheckSimulatedName(const std::string& flag,

@@ -66,11 +66,7 @@ v1::DescribeRequest HostRequest(const AgentFlags& flags, bool elsewhere,
 // InvalidArgument unless `text` is HOST:PORT with a port from 1 to 65535.
 absl::Status CheckAddress(const std::string& text);
 
-// InvalidArgument unless `text` can be an id or a class: 1 to 128 letters,
-// digits, '-', '_' and '.'. `flag` is named in the error.
-absl::Status CheckName(const std::string& flag, const std::string& text);
-
-// Likewise unless `text` begins with kSimulatedPrefix.
+// InvalidArgument unless `text` begins with kSimulatedPrefix.
 absl::Status CheckSimulatedName(const std::string& flag,
                                 const std::string& text);
 

@@ -1,0 +1,149 @@
+#include "base/certs/tls_folder.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/certs/revocation_list.h"
+#include "base/replace_file.h"
+#include "base/status_macros.h"
+#include "base/sync_path.h"
+
+namespace regatta {
+namespace {
+
+constexpr char kHowToGet[] =
+    "; `regatta certs issue` makes a folder, `regatta certs join` fills one "
+    "with a token (docs/security.md)";
+
+absl::Status Wrong(const std::string& path, absl::string_view what) {
+  return absl::FailedPreconditionError(absl::StrCat(path, ": ", what));
+}
+
+absl::StatusOr<std::string> ReadPart(const std::string& path) {
+  auto bytes = ReadSmallFile(path);
+  if (bytes.ok()) return bytes;
+  return absl::FailedPreconditionError(
+      absl::StrCat(bytes.status().message(),
+                   absl::IsNotFound(bytes.status()) ? kHowToGet : ""));
+}
+
+absl::StatusOr<PrivateKey> ReadKey(const std::string& path) {
+  struct stat file;
+  if (stat(path.c_str(), &file) == 0 && (file.st_mode & 077) != 0) {
+    return Wrong(path, absl::StrFormat("others may read the private key (mode "
+                                       "%04o); chmod 600 it",
+                                       file.st_mode & 07777));
+  }
+  ASSIGN_OR_RETURN(const std::string pem, ReadPart(path));
+  auto key = PrivateKey::FromPem(pem);
+  if (!key.ok()) return Wrong(path, key.status().message());
+  return key;
+}
+
+// The key of the certificate: key.pem, or the one that a crash left beside it.
+absl::StatusOr<PrivateKey> FindKey(const std::string& dir,
+                                   const Certificate& certificate) {
+  const std::string path = dir + "/key.pem";
+  auto key = ReadKey(path);
+  if (key.ok() && certificate.BelongsTo(*key)) return key;
+  auto waiting = ReadKey(path + ".new");
+  if (waiting.ok() && certificate.BelongsTo(*waiting)) return waiting;
+  RETURN_IF_ERROR(key.status());
+  return Wrong(path, "is not the key of cert.pem beside it");
+}
+
+absl::Status System(const std::string& path, const char* what, int error) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot ", what, " ", path, ": ", std::strerror(error)));
+}
+
+}  // namespace
+
+absl::StatusOr<TlsMaterial> ReadTlsFolder(const std::string& dir,
+                                          absl::Time now) {
+  const std::string ca_path = dir + "/ca.pem";
+  const std::string cert_path = dir + "/cert.pem";
+  const std::string crl_path = dir + "/crl.pem";
+  ASSIGN_OR_RETURN(const std::string ca_pem, ReadPart(ca_path));
+  auto authorities = Certificate::AllFromPem(ca_pem);
+  if (!authorities.ok()) return Wrong(ca_path, authorities.status().message());
+  ASSIGN_OR_RETURN(const std::string chain_pem, ReadPart(cert_path));
+  auto certificate = Certificate::FromPem(chain_pem);
+  if (!certificate.ok())
+    return Wrong(cert_path, certificate.status().message());
+  ASSIGN_OR_RETURN(const PrivateKey key, FindKey(dir, *certificate));
+  std::optional<RevocationList> revoked;
+  // As many revoked certificates as a lab will ever see.
+  auto crl_pem = ReadSmallFile(crl_path, 64 << 20);
+  if (!crl_pem.ok() && !absl::IsNotFound(crl_pem.status())) {
+    return crl_pem.status();
+  }
+  if (crl_pem.ok()) {
+    auto list = RevocationList::FromPem(*crl_pem);
+    if (!list.ok()) return Wrong(crl_path, list.status().message());
+    revoked = *std::move(list);
+  }
+  auto trust = Trust::Make(*std::move(authorities), std::move(revoked));
+  if (!trust.ok()) return Wrong(crl_path, trust.status().message());
+  auto identity = trust->Check(*certificate, now);
+  if (!identity.ok()) {
+    return Wrong(cert_path,
+                 absl::StrCat(identity.status().message(), kHowToGet));
+  }
+  return TlsMaterial{key,    *certificate, chain_pem,
+                     ca_pem, *identity,    *std::move(trust)};
+}
+
+bool HasNoIdentity(const std::string& dir) {
+  std::error_code ignored;
+  return !std::filesystem::exists(dir + "/cert.pem", ignored) &&
+         !std::filesystem::exists(dir + "/key.pem", ignored);
+}
+
+absl::Status MakeTlsFolder(const std::string& dir) {
+  std::error_code error;
+  const std::filesystem::path path(dir);
+  if (path.has_parent_path()) {
+    std::filesystem::create_directories(path.parent_path(), error);
+  }
+  if (mkdir(dir.c_str(), 0700) == 0) return absl::OkStatus();
+  const int failed = errno;
+  if (failed == EEXIST && std::filesystem::is_directory(dir, error)) {
+    return absl::OkStatus();
+  }
+  return System(dir, "make the folder", failed);
+}
+
+absl::Status WritePair(const std::string& dir, const PrivateKey& key,
+                       const std::string& chain_pem) {
+  const std::string key_path = dir + "/key.pem";
+  RETURN_IF_ERROR(ReplaceFile(key_path + ".new", key.Pem(), 0600));
+  RETURN_IF_ERROR(ReplaceFile(dir + "/cert.pem", chain_pem, 0644));
+  if (std::rename((key_path + ".new").c_str(), key_path.c_str()) != 0) {
+    return System(key_path, "write", errno);
+  }
+  if (const int error = SyncFolderOf(key_path); error != 0) {
+    return System(key_path, "write", error);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteAuthorities(const std::string& dir, const std::string& pem) {
+  return ReplaceFile(dir + "/ca.pem", pem, 0644);
+}
+
+absl::Status WriteRevocations(const std::string& dir, const std::string& pem) {
+  return ReplaceFile(dir + "/crl.pem", pem, 0644);
+}
+
+}  // namespace regatta
