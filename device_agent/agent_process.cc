@@ -129,7 +129,8 @@ uint64_t RandomSeed() {
 
 class AgentProcess {
  public:
-  explicit AgentProcess(AgentFlags flags) : flags_(std::move(flags)) {}
+  AgentProcess(AgentFlags flags, const AgentSecurityFlags& security)
+      : flags_(std::move(flags)), security_(security) {}
 
   absl::Status Serve();
 
@@ -151,6 +152,9 @@ class AgentProcess {
   bool Ending() const { return stopping_ || StopAsked() || !spawner_->alive(); }
 
   AgentFlags flags_;
+  const AgentSecurityFlags security_;
+  std::shared_ptr<TlsIdentity> tls_;  // nullptr: plain text
+  std::unique_ptr<CredentialKeeper> keeper_;
   AgentRoles roles_;
   std::atomic<bool> stopping_ = false;
   bool measure_only_ = false;
@@ -203,6 +207,9 @@ absl::Status AgentProcess::Begin() {
   const sigset_t signals = StopSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  // With a token this is the first use of gRPC.
+  ASSIGN_OR_RETURN(tls_,
+                   OpenAgentIdentity(security_, flags_.tracker, &flags_.id));
   return absl::OkStatus();
 }
 
@@ -254,7 +261,8 @@ absl::Status AgentProcess::MakeGreeting() {
 
 absl::Status AgentProcess::StartRuntime() {
   ASSIGN_OR_RETURN(std::unique_ptr<Spool> spool, OpenSpool(flags_.state));
-  connection_ = std::make_unique<TrackerClient>(flags_.tracker);
+  connection_ = std::make_unique<TrackerClient>(flags_.tracker, tls_);
+  keeper_ = KeepAgentIdentity(tls_, flags_.tracker);
   AgentLoop::Options options;
   options.hello = hello_;
   runtime_ = std::make_unique<AgentRuntime>(
@@ -424,8 +432,8 @@ absl::Status AgentProcess::Serve() {
 
 }  // namespace
 
-absl::Status ServeAgent(AgentFlags flags) {
-  return AgentProcess(std::move(flags)).Serve();
+absl::Status ServeAgent(AgentFlags flags, const AgentSecurityFlags& security) {
+  return AgentProcess(std::move(flags), security).Serve();
 }
 
 absl::Status PrintBuilderKey(AgentFlags flags) {

@@ -3,13 +3,15 @@
 #define REGATTA_DEVICE_AGENT_AGENT_PROCESS_H_
 
 #include "absl/status/status.h"
+#include "device_agent/agent_security.h"
 #include "device_agent/loop/agent_setup.h"
 
 namespace regatta {
 
 // Serves until SIGTERM or Ctrl-C. REQUIRES: the only thread of the process.
-// InvalidArgument for wrong flags.
-absl::Status ServeAgent(AgentFlags flags);
+// InvalidArgument for wrong flags; PermissionDenied for a token that does not
+// let it in.
+absl::Status ServeAgent(AgentFlags flags, const AgentSecurityFlags& security);
 
 // Prints the public key that this agent's boards name, made when there is none.
 absl::Status PrintBuilderKey(AgentFlags flags);

@@ -40,9 +40,9 @@ add_library(regatta_agent_devices STATIC
 target_link_libraries(regatta_agent_devices PUBLIC
   regatta_agent_loop regatta_agent_probe regatta_measure regatta_proto)
 
-add_library(regatta_agent_client STATIC tracker_client.cc)
+add_library(regatta_agent_client STATIC agent_security.cc tracker_client.cc)
 target_link_libraries(regatta_agent_client PUBLIC
-  regatta_agent_loop regatta_proto_grpc)
+  regatta_agent_loop regatta_security)
 
 add_executable(regatta-agent agent_process.cc main.cc spawned_workers.cc)
 target_compile_definitions(regatta-agent PRIVATE

@@ -1,23 +1,39 @@
 // regatta-agent: serves one board's devices to a tracker, builds for boards
 // that cannot, or both. Links no compiler and runs no generated code; workers
 // below regatta-spawner do.
+#include <cstdlib>
 #include <iostream>
 #include <string>
+#include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "base/log.h"
 #include "device_agent/agent_process.h"
+#include "device_agent/agent_security.h"
 #include "device_agent/loop/agent_setup.h"
 #include "device_agent/measure/core_locks.h"
 
 namespace regatta {
 namespace {
 
-void AddFlags(CLI::App* app, AgentFlags* flags) {
+void AddTrackerFlags(CLI::App* app, AgentFlags* flags,
+                     AgentSecurityFlags* security) {
   app->add_option("--tracker", flags->tracker, "Address of the tracker")
       ->type_name("HOST:PORT")
       ->capture_default_str();
+  AddSecurityFlags(app, &security->shared);
+  app->add_option("--join", security->join,
+                  "Token of `regatta certs token`, by which this board gets "
+                  "its certificate the first time")
+      ->type_name("TOKEN");
+  app->add_option("--enrol", security->enrol,
+                  "Address where the tracker lets newcomers join")
+      ->type_name("HOST:PORT")
+      ->default_str("the tracker's host, next port");
+}
+
+void AddFlags(CLI::App* app, AgentFlags* flags) {
   app->add_option("--state", flags->state,
                   "Folder for results not yet acknowledged and caches; made "
                   "when missing")
@@ -119,12 +135,16 @@ void AddBuildFlags(CLI::App* app, AgentFlags* flags) {
 
 int main(int argc, char** argv) {
   regatta::SetLogProgram("regatta-agent");
+  // This program says itself what went wrong; gRPC's own lines stay available.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   regatta::AgentFlags flags;
+  regatta::AgentSecurityFlags security;
   CLI::App app(
       "regatta-agent: builds, verifies and times kernels on this machine's "
       "cores for a tracker. Ctrl-C or SIGTERM stops it within two seconds.");
   app.set_version_flag("--version",
                        std::string("regatta-agent ") + REGATTA_VERSION);
+  regatta::AddTrackerFlags(&app, &flags, &security);
   regatta::AddFlags(&app, &flags);
   regatta::AddBuildFlags(&app, &flags);
   bool print_key = false;
@@ -140,9 +160,9 @@ int main(int argc, char** argv) {
               << "\nRun with --help for usage." << std::endl;
     return 2;
   }
-  const absl::Status status = print_key
-                                  ? regatta::PrintBuilderKey(std::move(flags))
-                                  : regatta::ServeAgent(std::move(flags));
+  const absl::Status status =
+      print_key ? regatta::PrintBuilderKey(std::move(flags))
+                : regatta::ServeAgent(std::move(flags), security);
   if (status.ok()) return 0;
   std::cerr << "regatta-agent: " << status.message() << std::endl;
   return absl::IsInvalidArgument(status) ? 2 : 1;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "proto/security/credentials_service.h"
 #include "regatta/v1/fleet_service.grpc.pb.h"
 
 namespace regatta {
@@ -18,7 +19,8 @@ constexpr int kMaxReceiveBytes = 8 << 20;
 // without an answer, so that only a broken tracker meets this.
 constexpr size_t kMaxOutboxMessages = 4096;
 
-std::shared_ptr<grpc::Channel> NewChannel(const std::string& address) {
+std::shared_ptr<grpc::Channel> NewChannel(
+    const std::string& address, const std::shared_ptr<TlsIdentity>& tls) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
@@ -31,8 +33,8 @@ std::shared_ptr<grpc::Channel> NewChannel(const std::string& address) {
   // Or a failed connection's waiting time would be inherited by the next.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetMaxReceiveMessageSize(kMaxReceiveBytes);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
-                                   arguments);
+  return grpc::CreateCustomChannel(
+      address, MakeChannelCredentials(tls, {Role::kTracker}), arguments);
 }
 
 }  // namespace
@@ -43,8 +45,9 @@ std::shared_ptr<grpc::Channel> NewChannel(const std::string& address) {
 class TrackerClient::Stream
     : public grpc::ClientBidiReactor<v1::AgentMessage, v1::TrackerMessage> {
  public:
-  Stream(const std::string& address, Callbacks callbacks)
-      : stub_(v1::FleetService::NewStub(NewChannel(address))),
+  Stream(const std::string& address, const std::shared_ptr<TlsIdentity>& tls,
+         Callbacks callbacks)
+      : stub_(v1::FleetService::NewStub(NewChannel(address, tls))),
         callbacks_(std::move(callbacks)) {}
 
   void Begin() {
@@ -152,15 +155,16 @@ class TrackerClient::Stream
   bool done_ = false;
 };
 
-TrackerClient::TrackerClient(std::string address)
-    : address_(std::move(address)) {}
+TrackerClient::TrackerClient(std::string address,
+                             std::shared_ptr<TlsIdentity> tls)
+    : address_(std::move(address)), tls_(std::move(tls)) {}
 
 TrackerClient::~TrackerClient() { Close(absl::ZeroDuration()); }
 
 void TrackerClient::Open(Callbacks callbacks) {
   Close(absl::ZeroDuration());
   std::lock_guard lock(mutex_);
-  stream_ = std::make_shared<Stream>(address_, std::move(callbacks));
+  stream_ = std::make_shared<Stream>(address_, tls_, std::move(callbacks));
   stream_->Begin();
 }
 

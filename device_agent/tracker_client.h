@@ -11,14 +11,17 @@
 #include <mutex>
 #include <string>
 
+#include "base/certs/tls_identity.h"
 #include "device_agent/loop/tracker_connection.h"
 
 namespace regatta {
 
 class TrackerClient : public TrackerConnection {
  public:
-  // `address`: HOST:PORT. Nothing is dialled before Open.
-  explicit TrackerClient(std::string address);
+  // `address`: HOST:PORT. Nothing is dialled before Open. `tls`: nullptr for
+  // plain text; each Open takes the certificate of its day.
+  explicit TrackerClient(std::string address,
+                         std::shared_ptr<TlsIdentity> tls = nullptr);
   ~TrackerClient() override;  // as Close(0)
 
   void Open(Callbacks callbacks) override;
@@ -29,6 +32,7 @@ class TrackerClient : public TrackerConnection {
   class Stream;
 
   const std::string address_;
+  const std::shared_ptr<TlsIdentity> tls_;
   std::mutex mutex_;
   std::shared_ptr<Stream> stream_;
 };

@@ -12,11 +12,17 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
+#include "absl/strings/strip.h"
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/log.h"
 #include "compiler/codegen/compiler_version.h"
 #include "compiler/compile.h"
+#include "proto/security/audit_log.h"
+#include "proto/security/credential_keeper.h"
+#include "proto/security/enrolment_client.h"
+#include "proto/security/exposure.h"
+#include "proto/security/security_flags.h"
 #include "server/job/job_manager.h"
 #include "server/log_service.h"
 #include "server/query/rebuilds.h"
@@ -35,6 +41,8 @@ struct Flags {
   std::string tracker = "127.0.0.1:7471";
   std::string log;
   bool no_rebuilds = false;
+  SecurityFlags security;
+  std::string audit;
 };
 
 std::string DefaultLog() {
@@ -63,6 +71,11 @@ void AddFlags(CLI::App* app, Flags* flags) {
                   "must exist")
       ->type_name("PATH")
       ->capture_default_str();
+  app->add_option("--audit", flags->audit,
+                  "File to which privileged calls and refusals are appended")
+      ->type_name("PATH")
+      ->default_str("the tuning log's path with .audit.jsonl after it");
+  AddSecurityFlags(app, &flags->security);
   app->add_flag("--no-rebuilds", flags->no_rebuilds,
                 "Run no compiler here: do not find out whether answers of "
                 "another compiler version are exact");
@@ -84,9 +97,28 @@ uint64_t DrawSeed(const TuningLog& log, const Clock& clock) {
   return std::strtoull(digest.substr(0, 16).c_str(), nullptr, 16);
 }
 
+// Beside the log's file, whose path may begin with its kind.
+std::string DefaultAudit(const std::string& log) {
+  return std::string(absl::StripPrefix(log, "sqlite:")) + ".audit.jsonl";
+}
+
 int Fail(const absl::Status& status) {
   std::cerr << "regatta-server: " << status.message() << std::endl;
-  return 1;
+  return absl::IsInvalidArgument(status) ? 2 : 1;
+}
+
+// What the server tells the tracker it is, and keeps being.
+std::unique_ptr<CredentialKeeper> KeepCredentials(
+    const std::shared_ptr<TlsIdentity>& tls, const std::string& tracker) {
+  if (tls == nullptr) return nullptr;
+  auto client = std::make_shared<CertificateClient>(tracker, tls);
+  CredentialKeeper::Options options;
+  options.renew = [client](const std::string& request) {
+    return client->Renew(request);
+  };
+  options.revocations = [client] { return client->GetRevocations(); };
+  return std::make_unique<CredentialKeeper>(tls, std::move(options),
+                                            RealClock());
 }
 
 int Serve(const Flags& flags) {
@@ -97,12 +129,27 @@ int Serve(const Flags& flags) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
+  // Before anything is made or locked.
+  for (const std::string& address : {flags.listen, flags.tracker}) {
+    if (absl::Status safe = CheckExposure(address, !flags.security.tls.empty(),
+                                          flags.security.insecure_plaintext);
+        !safe.ok()) {
+      return Fail(safe);
+    }
+  }
+  auto tls = OpenIdentity(flags.security, {Role::kServer}, RealClock());
+  if (!tls.ok()) return Fail(tls.status());
   OpenOptions open;
   open.holder = "regatta-server at " + flags.listen;
   auto log = OpenTuningLog(flags.log, open);
   if (!log.ok()) return Fail(log.status());
   const Clock& clock = RealClock();
-  TrackerClient tracker(flags.tracker, (*log)->LogId());
+  auto audit = AuditLog::Open(
+      flags.audit.empty() ? DefaultAudit(flags.log) : flags.audit, "server",
+      clock);
+  if (!audit.ok()) return Fail(audit.status());
+  TrackerClient tracker(flags.tracker, (*log)->LogId(), *tls);
+  const auto keeper = KeepCredentials(*tls, flags.tracker);
 
   JobManagerOptions job_options;
   job_options.log = log->get();
@@ -135,7 +182,15 @@ int Serve(const Flags& flags) {
         return WriteServerSnapshot(**log, **jobs, CompleteTarget, VersionFor,
                                    gives_binary, progress);
       });
-  auto server = TuningServer::Start(flags.listen, &service, &log_service);
+  ServerSecurity security;
+  security.tls = *tls;
+  security.insecure_plaintext = flags.security.insecure_plaintext;
+  security.audit = audit->get();
+  security.other_audit = [&](int64_t limit) {
+    return tracker.ListAudit(limit);
+  };
+  auto server =
+      TuningServer::Start(flags.listen, &service, &log_service, security);
   if (!server.ok()) return Fail(server.status());
   (*log)->NameHolder("regatta-server at " + (*server)->address());
 

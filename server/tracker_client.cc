@@ -13,7 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/log.h"
+#include "proto/security/credentials_service.h"
 #include "regatta/v1/dispatch_service.grpc.pb.h"
+#include "regatta/v1/security_service.grpc.pb.h"
 
 namespace regatta {
 namespace {
@@ -45,12 +47,12 @@ grpc::ChannelArguments ChannelArguments() {
 
 class TrackerClient::Impl {
  public:
-  Impl(std::string address, std::string server_id)
+  Impl(std::string address, std::string server_id,
+       std::shared_ptr<TlsIdentity> tls)
       : address_(std::move(address)),
         server_id_(std::move(server_id)),
-        stub_(v1::DispatchService::NewStub(grpc::CreateCustomChannel(
-            address_, grpc::InsecureChannelCredentials(),
-            ChannelArguments()))) {}
+        tls_(std::move(tls)),
+        channel_(Dial()) {}
 
   ~Impl() { Stop(); }
 
@@ -80,26 +82,59 @@ class TrackerClient::Impl {
   }
 
   absl::StatusOr<v1::ListDevicesResponse> ListDevices() {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() +
-                         absl::ToChronoMilliseconds(kListDeadline));
-    v1::ListDevicesResponse response;
-    const grpc::Status status =
-        stub_->ListDevices(&context, v1::ListDevicesRequest(), &response);
-    if (status.ok()) return response;
-    return absl::UnavailableError(
-        absl::StrCat("the tracker at ", address_,
-                     " does not answer: ", status.error_message()));
+    return Ask<v1::DispatchService>(&v1::DispatchService::Stub::ListDevices,
+                                    v1::ListDevicesRequest());
+  }
+
+  absl::StatusOr<v1::ListAuditResponse> ListAudit(int64_t limit) {
+    v1::ListAuditRequest request;
+    request.set_limit(limit);
+    return Ask<v1::AuditService>(&v1::AuditService::Stub::ListAudit, request);
   }
 
  private:
   using Stream =
       grpc::ClientReaderWriter<v1::DispatchRequest, v1::DispatchEvent>;
 
+  std::shared_ptr<grpc::Channel> Dial() const {
+    return grpc::CreateCustomChannel(
+        address_, MakeChannelCredentials(tls_, {Role::kTracker}),
+        ChannelArguments());
+  }
+
+  std::shared_ptr<grpc::Channel> channel() {
+    std::lock_guard lock(mutex_);
+    return channel_;
+  }
+
+  template <typename Service, typename Request, typename Response>
+  absl::StatusOr<Response> Ask(
+      grpc::Status (Service::Stub::*method)(grpc::ClientContext*,
+                                            const Request&, Response*),
+      const Request& request) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() +
+                         absl::ToChronoMilliseconds(kListDeadline));
+    Response response;
+    const auto stub = Service::NewStub(channel());
+    const grpc::Status status =
+        (stub.get()->*method)(&context, request, &response);
+    if (status.ok()) return response;
+    return absl::UnavailableError(
+        absl::StrCat("the tracker at ", address_,
+                     " does not answer: ", status.error_message()));
+  }
+
   void Run() {
     absl::Duration backoff = kFirstBackoff;
     bool reported = false;
     while (true) {
+      // With certificates, a new connection takes the one of today.
+      if (tls_ != nullptr) {
+        std::shared_ptr<grpc::Channel> fresh = Dial();
+        std::lock_guard lock(mutex_);
+        channel_ = std::move(fresh);
+      }
       const grpc::Status status = OneStream();
       std::unique_lock lock(mutex_);
       if (was_attached_) {
@@ -128,7 +163,8 @@ class TrackerClient::Impl {
       if (stopping_) return grpc::Status::CANCELLED;
       context_ = &context;
     }
-    auto stream = stub_->Dispatch(&context);
+    const auto stub = v1::DispatchService::NewStub(channel());
+    auto stream = stub->Dispatch(&context);
     v1::DispatchRequest attach;
     attach.mutable_attach()->set_server_id(server_id_);
     if (stream->Write(attach)) {
@@ -197,11 +233,12 @@ class TrackerClient::Impl {
 
   const std::string address_;
   const std::string server_id_;
-  std::unique_ptr<v1::DispatchService::Stub> stub_;
+  const std::shared_ptr<TlsIdentity> tls_;
   Listener* listener_ = nullptr;
   std::thread thread_;
 
   std::mutex mutex_;
+  std::shared_ptr<grpc::Channel> channel_;  // of the latest stream
   std::condition_variable changed_;
   bool stopping_ = false;
   bool attached_ = false;                   // the stream stands
@@ -211,8 +248,10 @@ class TrackerClient::Impl {
   std::deque<v1::DispatchRequest> outgoing_;
 };
 
-TrackerClient::TrackerClient(std::string address, std::string server_id)
-    : impl_(std::make_unique<Impl>(std::move(address), std::move(server_id))) {}
+TrackerClient::TrackerClient(std::string address, std::string server_id,
+                             std::shared_ptr<TlsIdentity> tls)
+    : impl_(std::make_unique<Impl>(std::move(address), std::move(server_id),
+                                   std::move(tls))) {}
 
 TrackerClient::~TrackerClient() = default;
 
@@ -250,6 +289,10 @@ void TrackerClient::Acknowledge(const v1::CommitAck& ack) {
 
 absl::StatusOr<v1::ListDevicesResponse> TrackerClient::ListDevices() {
   return impl_->ListDevices();
+}
+
+absl::StatusOr<v1::ListAuditResponse> TrackerClient::ListAudit(int64_t limit) {
+  return impl_->ListAudit(limit);
 }
 
 }  // namespace regatta

@@ -13,14 +13,18 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/certs/tls_identity.h"
+#include "regatta/v1/security_service.pb.h"
 #include "server/job/dispatcher.h"
 
 namespace regatta {
 
 class TrackerClient : public Dispatcher {
  public:
-  // `server_id` names the tuning log.
-  TrackerClient(std::string address, std::string server_id);
+  // `server_id` names the tuning log. `tls`: nullptr for plain text; each
+  // stream is opened with the identity of the moment.
+  TrackerClient(std::string address, std::string server_id,
+                std::shared_ptr<TlsIdentity> tls = nullptr);
   ~TrackerClient() override;
 
   // Connects, now and whenever the stream ends. `listener` outlives Stop.
@@ -35,6 +39,8 @@ class TrackerClient : public Dispatcher {
   // Every device that the tracker knows, as it says now. Unavailable names the
   // tracker's address.
   absl::StatusOr<v1::ListDevicesResponse> ListDevices();
+  // Its audit; likewise.
+  absl::StatusOr<v1::ListAuditResponse> ListAudit(int64_t limit);
 
  private:
   class Impl;

@@ -3,6 +3,7 @@
 #define REGATTA_TRACKER_ACTIONS_H_
 
 #include <cstdint>
+#include <string>
 #include <variant>
 
 #include "absl/status/status.h"
@@ -34,8 +35,14 @@ struct CloseServer {
   StreamId stream;
   absl::Status status;
 };
+// For the audit: who was refused what, and why.
+struct Refusal {
+  std::string who;
+  std::string what;
+  std::string why;
+};
 using Action =
-    std::variant<SendToAgent, CloseSession, SendToServer, CloseServer>;
+    std::variant<SendToAgent, CloseSession, SendToServer, CloseServer, Refusal>;
 
 }  // namespace regatta
 

@@ -7,6 +7,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -67,6 +68,10 @@ struct Agent {
   // Results of this agent were left to its spool because the buffer was full:
   // it must send again.
   bool owes_results = false;
+  // When it sent results for trials that it does not hold, of late.
+  std::deque<SteadyTime> spoke_for_others;
+  // When a process of this name took over from another that was connected.
+  std::deque<SteadyTime> takeovers;
   // Servers that were given up while this agent's spool had results for them:
   // it must send again when one of them comes back.
   std::set<std::string> owed_servers;

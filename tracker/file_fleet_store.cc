@@ -13,6 +13,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/replace_file.h"
+#include "base/secret.h"
 #include "base/status_macros.h"
 #include "base/sync_path.h"
 #include "base/write_all.h"
@@ -130,6 +132,7 @@ absl::StatusOr<std::unique_ptr<FileFleetStore>> FileFleetStore::Open(
   auto store = std::unique_ptr<FileFleetStore>(new FileFleetStore(dir));
   RETURN_IF_ERROR(store->Lock());
   RETURN_IF_ERROR(store->Load());
+  RETURN_IF_ERROR(store->LoadSecret());
   ++store->epoch_;
   RETURN_IF_ERROR(store->Rewrite());
   return store;
@@ -151,6 +154,21 @@ absl::Status FileFleetStore::Lock() {
                      "; stop it, or give this one another folder"));
   }
   return absl::OkStatus();
+}
+
+absl::Status FileFleetStore::LoadSecret() {
+  constexpr size_t kBytes = 32;
+  const std::string path = absl::StrCat(dir_, "/lease.key");
+  auto secret = ReadSmallFile(path);
+  if (!secret.ok() && !absl::IsNotFound(secret.status())) {
+    return secret.status();
+  }
+  if (secret.ok() && secret->size() == kBytes) {
+    lease_secret_ = *std::move(secret);
+    return absl::OkStatus();
+  }
+  lease_secret_ = RandomSecret(kBytes);
+  return ReplaceFile(path, lease_secret_, 0600);
 }
 
 absl::Status FileFleetStore::Load() {

@@ -3,6 +3,8 @@
 // writes a compacted file anew (write, fsync, rename, fsync the folder) with
 // the next epoch; changes are appended and synced.
 //
+// Beside it DIR/lease.key (0600), the secret of leases, made when missing.
+//
 // A last line without its newline is a write that a crash cut short; it was
 // never promised and is dropped. Anything else that cannot be read is
 // DATA_LOSS, and the file is left as it is.
@@ -28,6 +30,7 @@ class FileFleetStore : public FleetStore {
   ~FileFleetStore() override;
 
   int64_t tracker_epoch() const override { return epoch_; }
+  const std::string& lease_secret() const override { return lease_secret_; }
   std::vector<KnownAgent> Agents() const override;
   absl::Status Put(absl::Span<const KnownAgent> agents) override;
   absl::Status Forget(const std::string& agent_id) override;
@@ -36,6 +39,7 @@ class FileFleetStore : public FleetStore {
   explicit FileFleetStore(std::string dir) : dir_(std::move(dir)) {}
   absl::Status Lock();
   absl::Status Load();
+  absl::Status LoadSecret();
   // Writes everything anew and appends to that file from then on.
   absl::Status Rewrite();
   absl::Status Append(const std::string& lines);
@@ -47,6 +51,7 @@ class FileFleetStore : public FleetStore {
   // An append failed and may have left half a line: rewrite before the next.
   bool torn_ = false;
   int64_t epoch_ = 0;
+  std::string lease_secret_;
   std::map<std::string, KnownAgent> agents_;
 };
 

@@ -1,6 +1,10 @@
 #include "tracker/fleet_service.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "proto/security/access_service.h"
+#include "proto/security/rate_limit.h"
 
 namespace regatta {
 namespace {
@@ -9,26 +13,48 @@ namespace {
 // read at all.
 constexpr int64_t kMaxQueuedBytes = int64_t{4} << 20;
 
+// How fast one session's messages are read.
+struct Pace {
+  RateLimit messages;
+  RateLimit bytes;
+
+  Pace(const TrackerOptions& options, SteadyTime now)
+      : messages(options.messages_per_second, 2 * options.messages_per_second,
+                 now),
+        bytes(options.bytes_per_second, 2 * options.bytes_per_second, now) {}
+
+  // How long the next message has to wait after one of this size.
+  absl::Duration Owe(size_t size, SteadyTime now) {
+    return std::max(messages.Owe(1, now),
+                    bytes.Owe(static_cast<double>(size), now));
+  }
+};
+
 }  // namespace
 
 grpc::ServerBidiReactor<v1::AgentMessage, v1::TrackerMessage>*
 FleetServiceImpl::Session(grpc::CallbackServerContext* context) {
   std::shared_ptr<Reactor> reactor = Reactor::Make(kMaxQueuedBytes);
   const SessionId session = sessions_.Add(reactor);
-  loop_.Post([session](TrackerCore& core) { core.SessionOpened(session); });
-  reactor->Begin({[this, session, reactor](v1::AgentMessage message) {
-                    loop_.Post([session, reactor, message = std::move(message)](
-                                   TrackerCore& core) {
-                      core.AgentSaid(session, message);
-                      reactor->ReadNext();
-                    });
-                  },
-                  [this, session] {
-                    sessions_.Remove(session);
-                    loop_.Post([session](TrackerCore& core) {
-                      core.SessionClosed(session);
-                    });
-                  }});
+  loop_.Post([session, caller = PeerOf(*context)](TrackerCore& core) {
+    core.SessionOpened(session, caller);
+  });
+  auto pace = std::make_shared<Pace>(options_, clock_.Steady());
+  reactor->Begin(
+      {[this, session, reactor, pace](v1::AgentMessage message) {
+         const absl::Duration wait =
+             pace->Owe(message.ByteSizeLong(), clock_.Steady());
+         loop_.Post([session, reactor, wait,
+                     message = std::move(message)](TrackerCore& core) {
+           core.AgentSaid(session, message);
+           Reactor::ReadNextAfter(reactor, wait);
+         });
+       },
+       [this, session] {
+         sessions_.Remove(session);
+         loop_.Post(
+             [session](TrackerCore& core) { core.SessionClosed(session); });
+       }});
   return reactor.get();
 }
 

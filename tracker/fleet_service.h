@@ -5,17 +5,22 @@
 
 #include <memory>
 
+#include "base/clock.h"
 #include "regatta/v1/fleet_service.grpc.pb.h"
 #include "tracker/actions.h"
 #include "tracker/core_loop.h"
 #include "tracker/stream_service.h"
 #include "tracker/stream_table.h"
+#include "tracker/tracker_options.h"
 
 namespace regatta {
 
 class FleetServiceImpl : public v1::FleetService::CallbackService {
  public:
-  explicit FleetServiceImpl(CoreLoop& loop) : loop_(loop) {}
+  // `options`: how fast an agent's messages are read. `clock` outlives it.
+  FleetServiceImpl(CoreLoop& loop, const TrackerOptions& options,
+                   const Clock& clock)
+      : loop_(loop), options_(options), clock_(clock) {}
 
   grpc::ServerBidiReactor<v1::AgentMessage, v1::TrackerMessage>* Session(
       grpc::CallbackServerContext* context) override;
@@ -27,6 +32,8 @@ class FleetServiceImpl : public v1::FleetService::CallbackService {
  private:
   using Reactor = StreamReactor<v1::AgentMessage, v1::TrackerMessage>;
   CoreLoop& loop_;
+  const TrackerOptions options_;
+  const Clock& clock_;
   StreamTable<SessionId, Reactor> sessions_;
 };
 

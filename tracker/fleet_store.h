@@ -34,6 +34,8 @@ class FleetStore {
 
   // Of this run of the tracker: one more than that of the run before.
   virtual int64_t tracker_epoch() const = 0;
+  // By which leases are proved (lease_proof.h); the same for all runs.
+  virtual const std::string& lease_secret() const = 0;
   // What is known now, by id.
   virtual std::vector<KnownAgent> Agents() const = 0;
   // Replaces what is known of these agents; durable when it returns OK. After

@@ -9,9 +9,12 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "base/certs/authority.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "proto/security/audit_log.h"
+#include "proto/security/security_flags.h"
 #include "tracker/file_fleet_store.h"
 #include "tracker/tracker_options.h"
 #include "tracker/tracker_service.h"
@@ -22,6 +25,9 @@ namespace {
 struct Flags {
   std::string listen = "127.0.0.1:7471";
   std::string state;
+  SecurityFlags security;
+  std::string authority;
+  std::string enrol;
   TrackerOptions options;
 };
 
@@ -44,6 +50,17 @@ void AddFlags(CLI::App* app, Flags* flags) {
                   "Folder of the tracker's own file; made when missing")
       ->type_name("DIR")
       ->required();
+  AddSecurityFlags(app, &flags->security);
+  CLI::Option* authority =
+      app->add_option("--authority", flags->authority,
+                      "Folder of the lab's authority (`regatta certs init`): "
+                      "renew certificates with it")
+          ->type_name("DIR")
+          ->needs("--tls");
+  app->add_option("--enrol", flags->enrol,
+                  "Address where newcomers join with a token, HOST:PORT")
+      ->type_name("HOST:PORT")
+      ->needs(authority);
   TrackerOptions* options = &flags->options;
   AddMilliseconds(app, "--heartbeat-ms", &options->heartbeat,
                   "How often agents report, milliseconds");
@@ -68,6 +85,11 @@ void AddFlags(CLI::App* app, Flags* flags) {
       ->capture_default_str();
 }
 
+int Fail(const absl::Status& status) {
+  std::cerr << "regatta-tracker: " << status.message() << std::endl;
+  return absl::IsInvalidArgument(status) ? 2 : 1;
+}
+
 int Serve(const Flags& flags) {
   // Agents hold one connection each.
   rlimit files;
@@ -87,19 +109,33 @@ int Serve(const Flags& flags) {
     return 2;
   }
   auto store = FileFleetStore::Open(flags.state);
-  if (!store.ok()) {
-    std::cerr << "regatta-tracker: " << store.status().message() << std::endl;
-    return 1;
+  if (!store.ok()) return Fail(store.status());
+  auto identity = OpenIdentity(flags.security, {Role::kTracker}, RealClock());
+  if (!identity.ok()) return Fail(identity.status());
+  std::unique_ptr<Authority> authority;
+  if (!flags.authority.empty()) {
+    auto opened = Authority::Open(flags.authority);
+    if (!opened.ok()) return Fail(opened.status());
+    authority = *std::move(opened);
   }
+  auto audit =
+      AuditLog::Open(flags.state + "/audit.jsonl", "tracker", RealClock());
+  if (!audit.ok()) return Fail(audit.status());
+  TrackerSecurity security;
+  security.tls = *identity;
+  security.insecure_plaintext = flags.security.insecure_plaintext;
+  security.audit = audit->get();
+  security.authority = authority.get();
+  security.enrol = flags.enrol;
   std::random_device entropy;
   Random random((uint64_t{entropy()} << 32) | entropy());
   auto service = TrackerService::Start(flags.listen, flags.options, RealClock(),
-                                       random, **store);
-  if (!service.ok()) {
-    std::cerr << "regatta-tracker: " << service.status().message() << std::endl;
-    return 1;
-  }
+                                       random, **store, security);
+  if (!service.ok()) return Fail(service.status());
   std::cout << "listening on " << (*service)->address() << std::endl;
+  if (const std::string enrol = (*service)->enrol_address(); !enrol.empty()) {
+    std::cout << "newcomers join on " << enrol << std::endl;
+  }
   int signal = 0;
   sigwait(&signals, &signal);
   LOG(kInfo) << "stopping on " << (signal == SIGINT ? "SIGINT" : "SIGTERM");

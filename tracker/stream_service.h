@@ -10,6 +10,7 @@
 #ifndef REGATTA_TRACKER_STREAM_SERVICE_H_
 #define REGATTA_TRACKER_STREAM_SERVICE_H_
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/grpcpp.h>
 
 #include <cstdint>
@@ -21,6 +22,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
 #include "proto/grpc_status_service.h"
 
 namespace regatta {
@@ -50,6 +53,15 @@ class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
   void ReadNext() {
     std::lock_guard lock(mutex_);
     if (!finished_ && !read_ended_) this->StartRead(&in_);
+  }
+
+  // The same, no sooner than `wait` from now. No more than one of these calls
+  // waits at a time.
+  static void ReadNextAfter(const std::shared_ptr<StreamReactor>& reactor,
+                            absl::Duration wait) {
+    if (wait <= absl::ZeroDuration()) return reactor->ReadNext();
+    reactor->alarm_.Set(absl::ToChronoTime(RealClock().Wall() + wait),
+                        [reactor](bool) { reactor->ReadNext(); });
   }
 
   // A peer that does not read is closed when max_queued_bytes wait for it.
@@ -128,6 +140,7 @@ class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
   }
 
   const int64_t max_queued_bytes_;
+  grpc::Alarm alarm_;  // for the next read
   Callbacks callbacks_;
   In in_;
   std::mutex mutex_;

@@ -30,15 +30,20 @@ v1::TrialAck Ack(const v1::TrialResult& result, v1::AckStatus status,
 }  // namespace
 
 void TrackerCore::OnHello(SessionId session, const v1::Hello& hello) {
-  if (absl::Status owned = CheckOwnership(hello.agent_id(), hello);
-      !owned.ok()) {
+  absl::Status owned = CheckCaller(session, hello);
+  if (owned.ok()) owned = CheckOwnership(hello.agent_id(), hello);
+  if (!owned.ok()) {
     LOG(kWarning) << "agent " << hello.agent_id()
                   << " refused: " << owned.message();
+    NoteRefusal(session, "Hello", std::string(owned.message()));
     Close(session, owned);
     return;
   }
   Agent& agent = registry_.Upsert(hello.agent_id());
   if (agent.session) {
+    if (agent.instance_id != hello.instance_id() && Flaps(session, agent)) {
+      return;
+    }
     Close(*agent.session,
           absl::AbortedError(absl::StrCat("a newer session of agent ", agent.id,
                                           " took over")));
@@ -164,6 +169,10 @@ void TrackerCore::Reconcile(Agent& agent, const v1::Hello& hello,
 }
 
 v1::Verdict TrackerCore::Judge(Agent& agent, const v1::HeldAssignment& held) {
+  if (!Holds(agent, held.assignment_id(), held.lease_epoch(),
+             held.lease_proof())) {
+    return v1::VERDICT_ABANDON;
+  }
   if (Lease* lease = leases_.Find(held.assignment_id())) {
     if (lease->agent_id != agent.id || lease->epoch != held.lease_epoch() ||
         lease->attempt != held.attempt()) {
@@ -275,13 +284,22 @@ void TrackerCore::OnReply(Agent& agent, const v1::AssignmentReply& reply) {
 void TrackerCore::OnResults(Agent& agent, const v1::ResultBatch& batch) {
   std::map<std::string, std::vector<const v1::TrialResult*>> fresh;
   v1::TrackerMessage message;
+  int not_owned = 0;
   for (const v1::SpooledResult& spooled : batch.results()) {
+    if (!Holds(agent, spooled.assignment_id(), spooled.result().lease_epoch(),
+               spooled.lease_proof())) {
+      *message.mutable_result_ack()->add_acks() =
+          Ack(spooled.result(), v1::ACK_STATUS_REJECTED, "NOT_OWNER");
+      ++not_owned;
+      continue;
+    }
     OnResult(agent, spooled, &fresh, message.mutable_result_ack());
   }
   for (const auto& [server_id, results] : fresh) Forward(server_id, results);
   if (message.result_ack().acks_size() > 0) {
     Send(*agent.session, std::move(message));
   }
+  for (; not_owned > 0 && agent.session; --not_owned) SpokeForOthers(agent);
   if (!buffer_full_ && results_.Level() >= 0.8) {
     buffer_full_ = waits_changed_ = true;
     LOG(kWarning) << results_.size()
@@ -400,6 +418,12 @@ void TrackerCore::OnRelease(Agent& agent, const v1::Release& release) {
 }
 
 void TrackerCore::OnDeviceUpdate(Agent& agent, const v1::DeviceUpdate& update) {
+  if (absl::Status own = CheckOwnDevices(*agent.session, update.devices());
+      !own.ok()) {
+    NoteRefusal(*agent.session, "DeviceUpdate", std::string(own.message()));
+    Close(*agent.session, own);
+    return;
+  }
   for (const v1::DeviceInfo& info : update.devices()) {
     const Device* device = registry_.FindDevice(info.device_id());
     if (device != nullptr && device->agent_id != agent.id) {

@@ -49,8 +49,11 @@ TrackerCore::TrackerCore(const TrackerOptions& options, const Clock& clock,
   }
 }
 
-void TrackerCore::SessionOpened(SessionId session) {
+void TrackerCore::SessionOpened(SessionId session,
+                                const std::optional<Identity>& caller) {
   unnamed_sessions_[session] = clock_.Steady();
+  if (caller) callers_.emplace(session, *caller);
+  RoomForSession(session);
 }
 
 void TrackerCore::AgentSaid(SessionId session,
@@ -70,6 +73,7 @@ void TrackerCore::AgentSaid(SessionId session,
                   << (unnamed ? std::string("an unnamed agent")
                               : "agent " + named->second)
                   << " ended: " << checked.message();
+    NoteRefusal(session, "Session", std::string(checked.message()));
     Close(session, checked);
     Settle();
     return;
@@ -117,6 +121,7 @@ void TrackerCore::SessionClosed(SessionId session) {
 
 void TrackerCore::Detach(SessionId session) {
   unnamed_sessions_.erase(session);
+  callers_.erase(session);
   auto named = sessions_.find(session);
   if (named == sessions_.end()) return;
   Agent& agent = *registry_.FindAgent(named->second);

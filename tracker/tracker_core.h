@@ -30,6 +30,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/certs/identity.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "regatta/v1/dispatch_service.pb.h"
@@ -52,8 +53,10 @@ class TrackerCore {
   TrackerCore(const TrackerOptions& options, const Clock& clock, Random& random,
               FleetStore& store);
 
-  // An agent's stream.
-  void SessionOpened(SessionId session);
+  // An agent's stream. `caller`: whose certificate it came with; without one
+  // agents are what they say they are.
+  void SessionOpened(SessionId session,
+                     const std::optional<Identity>& caller = std::nullopt);
   void AgentSaid(SessionId session, const v1::AgentMessage& message);
   void SessionClosed(SessionId session);
 
@@ -119,6 +122,26 @@ class TrackerCore {
   std::string BuilderOf(const Agent& agent, const Device& device) const;
   // Its modules come from a builder, and none that fits is here.
   bool WaitsForBuilder(const Agent& agent, const Device& device) const;
+
+  // --- distrust (tracker_guard.cc)
+  // False: the session was closed, there are too many.
+  bool RoomForSession(SessionId session);
+  // Whether the session's certificate is of who says Hello, and of its devices.
+  absl::Status CheckCaller(SessionId session, const v1::Hello& hello);
+  absl::Status CheckOwnDevices(
+      SessionId session,
+      const google::protobuf::RepeatedPtrField<v1::DeviceInfo>& devices) const;
+  // Whether the agent was given the assignment under this epoch.
+  bool Holds(const Agent& agent, std::string_view assignment_id,
+             int64_t lease_epoch, std::string_view proof) const;
+  // Counts; ends the session of an agent that does it often.
+  void SpokeForOthers(Agent& agent);
+  // Counts that two processes are one agent at once. True: too often, both
+  // sessions are closed.
+  bool Flaps(SessionId session, Agent& agent);
+  void Bar(Agent& agent, const std::string& what, const std::string& why);
+  void NoteRefusal(SessionId session, const std::string& what,
+                   const std::string& why);
 
   // --- servers (tracker_servers.cc)
   void OnAttach(StreamId stream, const v1::Attach& attach);
@@ -206,7 +229,9 @@ class TrackerCore {
   // Sessions that said Hello know their agent; the others when they opened.
   std::map<SessionId, std::string> sessions_;
   std::map<SessionId, SteadyTime> unnamed_sessions_;
-  std::map<StreamId, std::string> streams_;  // "": not attached yet
+  std::map<SessionId, Identity> callers_;     // of those with certificates
+  std::map<std::string, SteadyTime> barred_;  // agents, until when
+  std::map<StreamId, std::string> streams_;   // "": not attached yet
   std::map<std::string, Server, std::less<>> servers_;
 
   DeviceRegistry registry_;

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "tracker/lease_proof.h"
 #include "tracker/tracker_core.h"
 
 namespace regatta {
@@ -268,6 +269,8 @@ void TrackerCore::SendAssign(const std::string& assignment_id) {
   assignment->set_mode(work.work.mode());
   assignment->set_attempt(lease.attempt);
   assignment->set_lease_epoch(lease.epoch);
+  assignment->set_lease_proof(LeaseProof(store_.lease_secret(), lease.agent_id,
+                                         assignment_id, lease.epoch));
   assignment->set_lease_ms(absl::ToInt64Milliseconds(options_.lease));
   assignment->set_device_id(lease.device_id);
   // Trials that are timed against each other run together or not at all.

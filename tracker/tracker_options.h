@@ -65,6 +65,20 @@ struct TrackerOptions {
   // spools.
   int64_t max_buffered_results = 50'000;
   int64_t max_buffered_bytes = int64_t{64} << 20;
+  // Sessions at once, and those among them without a Hello.
+  int64_t max_sessions = 20'000;
+  int64_t max_unnamed_sessions = 2'000;
+  // An agent's messages are read no faster than this on average, with twice as
+  // much at once.
+  double messages_per_second = 500;
+  double bytes_per_second = 8 << 20;
+  // An agent that sends so many results for trials that it does not hold within
+  // a minute is not let in for `barred`. Where agents have certificates.
+  int max_not_owner_per_minute = 10;
+  // The same for a certificate that is used by two processes, which take the
+  // agent's session from one another more often than this in ten minutes.
+  int max_takeovers = 5;
+  absl::Duration barred = absl::Minutes(10);
   // Of one message from an agent.
   int64_t max_message_bytes = int64_t{1} << 20;
 };

@@ -6,9 +6,11 @@
 #include <utility>
 #include <variant>
 
-#include "absl/strings/str_cat.h"
-#include "base/host_port.h"
 #include "base/status_macros.h"
+#include "proto/security/audit_service.h"
+#include "proto/security/credential_keeper.h"
+#include "proto/security/guarded_server.h"
+#include "tracker/certificate_service.h"
 #include "tracker/core_loop.h"
 #include "tracker/dispatch_service.h"
 #include "tracker/fleet_service.h"
@@ -19,7 +21,6 @@ namespace {
 // Heartbeats are the first line; pings only notice a peer that cannot answer.
 // An agent pings every 30 s, which the floor of 10 s allows.
 void SetChannelArguments(grpc::ServerBuilder* builder) {
-  builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
   builder->AddChannelArgument("grpc.http2.ping_timeout_ms", 20'000);
@@ -33,14 +34,32 @@ void SetChannelArguments(grpc::ServerBuilder* builder) {
   builder->SetMaxSendMessageSize(-1);
 }
 
+constexpr int kMaxJoinBytes = 64 << 10;
+
 }  // namespace
 
 struct TrackerService::Parts {
-  std::string address;
+  std::unique_ptr<AuditLog> no_audit;
+  AuditLog* audit = nullptr;
   std::unique_ptr<CoreLoop> loop;
   std::unique_ptr<FleetServiceImpl> fleet;
   std::unique_ptr<DispatchServiceImpl> dispatch;
-  std::unique_ptr<grpc::Server> server;  // ends first
+  std::unique_ptr<AuthorityDesk> desk;
+  std::unique_ptr<CertificateServiceImpl> certificates;
+  std::unique_ptr<EnrolmentServiceImpl> enrolment;
+  std::unique_ptr<AuditServiceImpl> audit_service;
+  std::unique_ptr<CredentialKeeper> keeper;
+  std::unique_ptr<GuardedServer> enrolment_server;
+  std::unique_ptr<GuardedServer> server;
+  bool stopped = false;
+
+  // The servers end first; the loop's last inputs may still reach the services.
+  ~Parts() {
+    server.reset();
+    enrolment_server.reset();
+    keeper.reset();
+    loop.reset();
+  }
 
   void Deliver(Action action) {
     std::visit(
@@ -52,66 +71,112 @@ struct TrackerService::Parts {
             fleet->Close(a.session, a.status);
           } else if constexpr (std::is_same_v<T, SendToServer>) {
             dispatch->Send(a.stream, std::move(a.event));
-          } else {
+          } else if constexpr (std::is_same_v<T, CloseServer>) {
             dispatch->Close(a.stream, a.status);
+          } else {
+            audit->Refused(a.who, "", a.what, a.why);
           }
         },
         action);
+  }
+
+  // A tracker renews its own certificate with the authority that it has.
+  void KeepCredentials(const TrackerSecurity& security, const Clock& clock) {
+    CredentialKeeper::Options options;
+    if (security.authority != nullptr) {
+      options.renew = [this, tls = security.tls](const std::string& request) {
+        return desk->Renew(tls->self(), tls->material()->certificate.Serial(),
+                           request);
+      };
+      options.revocations = [this] { return desk->Revocations(); };
+      options.revocations_every = options.poll;
+    }
+    keeper = std::make_unique<CredentialKeeper>(security.tls,
+                                                std::move(options), clock);
   }
 };
 
 TrackerService::TrackerService(std::unique_ptr<Parts> parts)
     : parts_(std::move(parts)) {}
 
-TrackerService::~TrackerService() {
-  Stop(absl::ZeroDuration());
-  parts_->server.reset();
-  // The loop's last inputs may still reach the services.
-  parts_->loop.reset();
-}
+TrackerService::~TrackerService() { Stop(absl::ZeroDuration()); }
 
 absl::StatusOr<std::unique_ptr<TrackerService>> TrackerService::Start(
     const std::string& address, const TrackerOptions& options,
-    const Clock& clock, Random& random, FleetStore& store) {
+    const Clock& clock, Random& random, FleetStore& store,
+    const TrackerSecurity& security) {
   RETURN_IF_ERROR(Validate(options));
-  ASSIGN_OR_RETURN(const auto host_port, SplitHostPort(address));
   auto parts = std::make_unique<Parts>();
   Parts* raw = parts.get();
+  parts->audit = security.audit;
+  if (parts->audit == nullptr) {
+    parts->no_audit = AuditLog::Nowhere(clock);
+    parts->audit = parts->no_audit.get();
+  }
   // No action exists before a stream does, and no stream before the services.
   parts->loop = std::make_unique<CoreLoop>(
       options, clock, random, store,
       [raw](Action action) { raw->Deliver(std::move(action)); });
-  parts->fleet = std::make_unique<FleetServiceImpl>(*parts->loop);
+  parts->fleet =
+      std::make_unique<FleetServiceImpl>(*parts->loop, options, clock);
   parts->dispatch = std::make_unique<DispatchServiceImpl>(*parts->loop);
+  parts->desk =
+      std::make_unique<AuthorityDesk>(security.authority, security.tls, clock);
+  parts->certificates =
+      std::make_unique<CertificateServiceImpl>(parts->desk.get());
+  parts->enrolment =
+      std::make_unique<EnrolmentServiceImpl>(parts->desk.get(), parts->audit);
+  parts->audit_service = std::make_unique<AuditServiceImpl>(parts->audit);
+
+  ServerGuard guard{.tls = security.tls,
+                    .insecure_plaintext = security.insecure_plaintext,
+                    .audit = parts->audit,
+                    .clock = &clock,
+                    .gate = security.gate};
   grpc::ServerBuilder builder;
-  int port = 0;
   SetChannelArguments(&builder);
-  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(parts->fleet.get());
   builder.RegisterService(parts->dispatch.get());
+  builder.RegisterService(parts->certificates.get());
+  builder.RegisterService(parts->audit_service.get());
   grpc::ResourceQuota quota("tracker");
   quota.Resize(size_t{4} << 30);
   builder.SetResourceQuota(quota);
-  parts->server = builder.BuildAndStart();
-  if (parts->server == nullptr || port == 0) {
-    parts->loop.reset();
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", address, ": ", WhyNotListening(host_port.first, host_port.second)));
+  ASSIGN_OR_RETURN(parts->server,
+                   GuardedServer::Start(address, &builder, guard));
+  if (!security.enrol.empty()) {
+    guard.newcomers = true;
+    grpc::ServerBuilder enrolment;
+    enrolment.SetMaxReceiveMessageSize(kMaxJoinBytes);
+    enrolment.RegisterService(parts->enrolment.get());
+    ASSIGN_OR_RETURN(parts->enrolment_server,
+                     GuardedServer::Start(security.enrol, &enrolment, guard));
   }
-  parts->address = absl::StrCat(host_port.first, ":", port);
+  if (security.tls != nullptr) parts->KeepCredentials(security, clock);
   return std::unique_ptr<TrackerService>(new TrackerService(std::move(parts)));
 }
 
-const std::string& TrackerService::address() const { return parts_->address; }
+const std::string& TrackerService::address() const {
+  return parts_->server->address();
+}
+
+std::string TrackerService::enrol_address() const {
+  return parts_->enrolment_server == nullptr
+             ? ""
+             : parts_->enrolment_server->address();
+}
 
 void TrackerService::Stop(absl::Duration grace) {
-  if (parts_->server == nullptr) return;
+  if (parts_->stopped) return;
+  parts_->stopped = true;
   if (grace > absl::ZeroDuration()) {
     parts_->loop->Post(
         [](TrackerCore& core) { core.Goodbye(absl::Seconds(1)); });
   }
-  parts_->server->Shutdown(std::chrono::system_clock::now() +
-                           absl::ToChronoMilliseconds(grace));
+  if (parts_->enrolment_server != nullptr) {
+    parts_->enrolment_server->Stop(absl::ZeroDuration());
+  }
+  parts_->server->Stop(grace);
 }
 
 }  // namespace regatta

@@ -4,25 +4,27 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/security/credentials_service.h"
 
 namespace regatta::cli {
 namespace {
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
+std::shared_ptr<grpc::Channel> MakeChannel(const ServerAddress& server) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   arguments.SetMaxReceiveMessageSize(64 << 20);
   // A proxy of the environment has no business between us and our server.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
-                                   arguments);
+  return grpc::CreateCustomChannel(
+      server.address, MakeChannelCredentials(server.tls, {Role::kServer}),
+      arguments);
 }
 
 }  // namespace
 
 ServerChannel::ServerChannel(ServerAddress address)
-    : address_(std::move(address)), channel_(MakeChannel(address_.address)) {}
+    : address_(std::move(address)), channel_(MakeChannel(address_)) {}
 
 absl::Status ServerChannel::FromGrpc(const grpc::Status& status) const {
   if (status.ok()) return absl::OkStatus();
@@ -37,7 +39,11 @@ absl::Status ServerChannel::FromGrpc(const grpc::Status& status) const {
                            address_.source,
                            ") does not answer: ", status.error_message(),
                            ". Start one with `regatta up`, or name another "
-                           "with --server HOST:PORT"));
+                           "with --server HOST:PORT",
+                           address_.tls == nullptr
+                               ? "; one that wants certificates wants --tls DIR"
+                               : "; one that refuses this certificate says why "
+                                 "in its audit"));
   }
   if (code == absl::StatusCode::kCancelled) {
     // Another code: it was not the user who ended it.

@@ -75,7 +75,7 @@ void PrintBuilders(const v1::ListDevicesResponse& response) {
 }
 
 int Run(const Flags& flags) {
-  auto client = ConnectServer(flags.server.server);
+  auto client = ConnectServer(flags.server);
   if (!client.ok()) return Fail(client.status());
   auto response = (*client)->ListDevices();
   if (!response.ok()) return Fail(response.status());

@@ -90,7 +90,7 @@ int ShowOne(ServerClient& client, const JobsFlags& flags) {
 }
 
 int RunJobs(const JobsFlags& flags) {
-  auto client = ConnectServer(flags.server.server);
+  auto client = ConnectServer(flags.server);
   if (!client.ok()) return Fail(client.status());
   if (flags.job_option->count() > 0) return ShowOne(**client, flags);
   if (flags.watch) {
@@ -108,7 +108,7 @@ struct OneJobFlags {
 };
 
 int RunResume(const OneJobFlags& flags) {
-  auto client = ConnectServer(flags.server.server);
+  auto client = ConnectServer(flags.server);
   if (!client.ok()) return Fail(client.status());
   auto job = (*client)->ResumeJob(flags.job_id);
   if (!job.ok()) return Fail(job.status());
@@ -123,7 +123,7 @@ int RunResume(const OneJobFlags& flags) {
 }
 
 int RunCancel(const OneJobFlags& flags) {
-  auto client = ConnectServer(flags.server.server);
+  auto client = ConnectServer(flags.server);
   if (!client.ok()) return Fail(client.status());
   auto job = (*client)->CancelJob(flags.job_id);
   if (!job.ok()) return Fail(job.status());

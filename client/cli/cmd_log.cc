@@ -1,9 +1,5 @@
 // `regatta log`: looking after a tuning log.
-#include <string>
-#include <vector>
-
-#include "absl/strings/str_cat.h"
-#include "client/cli/exit_code.h"
+#include "client/cli/command_group.h"
 #include "client/cli/log_commands.h"
 
 namespace regatta::cli {
@@ -18,26 +14,9 @@ constexpr Command kCommands[] = {
 }  // namespace
 
 AddedCommand AddLog(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "log", "Look after the tuning log: a server's, or a file");
-  command->require_subcommand(0, 1);
-  std::vector<AddedCommand> added;
-  std::string names;
-  for (const Command& subcommand : kCommands) {
-    added.push_back(subcommand.add(*command));
-    absl::StrAppend(&names, names.empty() ? "" : ", ",
-                    added.back().first->get_name());
-  }
-  return {command, [added, names] {
-            for (const auto& [subcommand, body] : added) {
-              if (subcommand->parsed()) return body();
-            }
-            PrintError(
-                absl::StrCat("log: a subcommand is required; there "
-                             "are: ",
-                             names));
-            return kExitUsage;
-          }};
+  return AddGroup(app, "log",
+                  "Look after the tuning log: a server's, or a file",
+                  kCommands);
 }
 
 }  // namespace regatta::cli

@@ -37,7 +37,7 @@ std::vector<std::string> Row(const v1::Record& record) {
 int Run(const Flags& flags) {
   auto workload = ParseWorkload(flags.workload);
   if (!workload.ok()) return Fail(workload.status());
-  auto client = ConnectServer(flags.server.server);
+  auto client = ConnectServer(flags.server);
   if (!client.ok()) return Fail(client.status());
   v1::ListRecordsRequest request;
   request.set_workload(workload->text);

@@ -171,7 +171,7 @@ absl::Status Refusal(const Flags& flags, const v1::SubmitJobRequest& request,
 int Run(const Flags& flags) {
   const auto request = Request(flags);
   if (!request.ok()) return Fail(request.status());
-  auto client = ConnectServer(flags.server.server);
+  auto client = ConnectServer(flags.server);
   if (!client.ok()) return Fail(client.status());
   StopRequested();
   auto job = (*client)->SubmitJob(*request);

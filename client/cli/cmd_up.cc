@@ -10,9 +10,11 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/clock.h"
 #include "base/host_port.h"
 #include "base/log.h"
@@ -26,6 +28,8 @@
 #include "client/cli/server_client.h"
 #include "client/cli/stop_signal.h"
 #include "client/cli/supervisor.h"
+#include "client/cli/up_identities.h"
+#include "proto/security/exposure.h"
 
 namespace regatta::cli {
 namespace {
@@ -38,6 +42,8 @@ struct Flags {
   std::string program_dir;
   bool no_agent = false;
   bool no_rebuilds = false;
+  bool tls = false;
+  bool insecure_plaintext = false;
   std::string devices;  // the agent's default where empty
   std::string cuda_driver;
 };
@@ -78,15 +84,18 @@ absl::StatusOr<int> ProbePort(const std::string& host, int port) {
   return ntohs(address.sin_port);
 }
 
-// The server's port and the tracker's, which is the next one.
-absl::StatusOr<int> ProbePortPair(const std::string& host, int port) {
+// The server's port; the next one is the tracker's, and with certificates the
+// one after is where newcomers join: `count` in all.
+absl::StatusOr<int> ProbePorts(const std::string& host, int port, int count) {
   for (int attempt = 0;; ++attempt) {
-    ASSIGN_OR_RETURN(int server_port, ProbePort(host, port));
-    auto tracker_port = server_port == 65535
-                            ? absl::FailedPreconditionError("no next port")
-                            : ProbePort(host, server_port + 1);
-    if (tracker_port.ok()) return server_port;
-    if (port != 0 || attempt == 20) return tracker_port.status();
+    ASSIGN_OR_RETURN(int first, ProbePort(host, port));
+    absl::Status all = absl::OkStatus();
+    for (int i = 1; i < count && all.ok(); ++i) {
+      all = first + i > 65535 ? absl::FailedPreconditionError("no next port")
+                              : ProbePort(host, first + i).status();
+    }
+    if (all.ok()) return first;
+    if (port != 0 || attempt == 20) return all;
   }
 }
 
@@ -131,8 +140,11 @@ absl::StatusOr<UniqueFd> LockDirectory(const std::string& dir) {
 
 class Fleet {
  public:
-  Fleet(const Flags& flags, std::string host, int server_port)
+  // `identities`: nullptr for plain text.
+  Fleet(const Flags& flags, std::string host, int server_port,
+        UpIdentities* identities)
       : flags_(flags),
+        identities_(identities),
         programs_(flags.program_dir.empty() ? OwnDirectory()
                                             : flags.program_dir),
         host_(std::move(host)),
@@ -145,12 +157,20 @@ class Fleet {
   std::string TrackerAt() const {
     return absl::StrCat(host_, ":", server_port_ + 1);
   }
+  std::string EnrolAt() const {
+    return absl::StrCat(host_, ":", server_port_ + 2);
+  }
   std::string LogAt() const { return flags_.dir + "/tuning.db"; }
 
   absl::Status Start(const std::function<bool()>& stop) {
+    std::vector<std::string> tracker = {"--listen", TrackerAt(), "--state",
+                                        flags_.dir + "/tracker"};
+    if (identities_ != nullptr) {
+      tracker.insert(tracker.end(), {"--authority", identities_->authority(),
+                                     "--enrol", EnrolAt()});
+    }
     RETURN_IF_ERROR(supervisor_.Start(
-        Daemon("regatta-tracker",
-               {"--listen", TrackerAt(), "--state", flags_.dir + "/tracker"},
+        Daemon("regatta-tracker", std::move(tracker),
                [this] { return Accepts(host_, server_port_ + 1); }),
         stop));
     std::vector<std::string> server = {"--listen",  ServerAt(), "--tracker",
@@ -182,6 +202,7 @@ class Fleet {
   }
 
   void Tend() {
+    if (identities_ != nullptr) identities_->Tend();
     supervisor_.Tend([](const std::string& line) { LOG(kWarning) << line; });
   }
   void Stop() { supervisor_.StopAll(); }
@@ -189,6 +210,14 @@ class Fleet {
  private:
   DaemonSpec Daemon(const std::string& name, std::vector<std::string> arguments,
                     std::function<bool()> ready) const {
+    if (identities_ != nullptr) {
+      arguments.insert(arguments.end(),
+                       {"--tls", identities_->Folder(std::string(
+                                     absl::StripPrefix(name, "regatta-")))});
+    }
+    if (flags_.insecure_plaintext) {
+      arguments.push_back("--insecure-plaintext");
+    }
     return {.name = name,
             .program = programs_ + "/" + name,
             .arguments = std::move(arguments),
@@ -197,6 +226,7 @@ class Fleet {
   }
 
   const Flags& flags_;
+  UpIdentities* const identities_;
   const std::string programs_;
   const std::string host_;
   const int server_port_;
@@ -208,13 +238,17 @@ absl::Status Serve(Flags flags) {
   auto listen = SplitHostPort(flags.listen);
   if (!listen.ok()) return Annotate(listen.status(), "--listen");
   const auto& [host, wanted_port] = *listen;
-  if (wanted_port == 65535) {
-    return absl::InvalidArgumentError(
-        "--listen: port 65535 leaves none for the tracker, which takes the "
-        "next one");
+  const int ports = flags.tls ? 3 : 2;
+  if (wanted_port + ports - 1 > 65535) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--listen: port ", wanted_port, " leaves none for the tracker, which ",
+        flags.tls ? "takes the next two" : "takes the next one"));
   }
+  RETURN_IF_ERROR(
+      Annotate(CheckExposure(flags.listen, flags.tls, flags.insecure_plaintext),
+               "--listen"));
   // Asked before anything is made: a taken port changes nothing.
-  ASSIGN_OR_RETURN(int port, ProbePortPair(host, wanted_port));
+  ASSIGN_OR_RETURN(int port, ProbePorts(host, wanted_port, ports));
   RETURN_IF_ERROR(MakeDirectory(flags.dir));
   for (const char* sub : {"/logs", "/tracker", "/agent"}) {
     RETURN_IF_ERROR(MakeDirectory(flags.dir + sub));
@@ -224,16 +258,22 @@ absl::Status Serve(Flags flags) {
   std::error_code ignored;
   fs::remove(AddressFile(flags.dir), ignored);
 
+  std::optional<UpIdentities> identities;
+  if (flags.tls) {
+    ASSIGN_OR_RETURN(identities, UpIdentities::Prepare(flags.dir, RealClock()));
+  }
   const std::atomic<bool>& stop = StopRequested();
-  Fleet fleet(flags, host, port);
+  Fleet fleet(flags, host, port, identities ? &*identities : nullptr);
   const absl::Status started = fleet.Start([&stop] { return stop.load(); });
   if (!started.ok()) {
     fleet.Stop();
     return absl::IsCancelled(started) ? absl::OkStatus() : started;
   }
-  RETURN_IF_ERROR(WriteFileAtomically(AddressFile(flags.dir),
-                                      fleet.ServerAt() + "\n",
-                                      /*executable=*/false));
+  const std::string admin = identities ? identities->Folder("admin") : "";
+  RETURN_IF_ERROR(WriteFileAtomically(
+      AddressFile(flags.dir),
+      absl::StrCat(fleet.ServerAt(), "\n", admin, identities ? "\n" : ""),
+      /*executable=*/false));
   std::cout << "server   " << fleet.ServerAt() << "\n"
             << "tracker  " << fleet.TrackerAt()
             << "   (agents: regatta-agent --tracker " << fleet.TrackerAt()
@@ -241,9 +281,16 @@ absl::Status Serve(Flags flags) {
             << "log      " << fleet.LogAt() << "\n"
             << "logs of the daemons in " << flags.dir
             << "/logs; Ctrl-C stops all\n";
+  if (identities) {
+    std::cout << "boards   join by the token of `regatta certs token --role "
+                 "agent --authority "
+              << identities->authority() << "`: regatta-agent --tracker "
+              << fleet.TrackerAt() << " --tls DIR --join TOKEN\n";
+  }
   if (flags.dir != DefaultStateDir()) {
     std::cout << "commands elsewhere find it by: export REGATTA_SERVER="
-              << fleet.ServerAt() << "\n";
+              << fleet.ServerAt() << (identities ? " REGATTA_TLS=" + admin : "")
+              << "\n";
   }
   std::cout << std::flush;
   while (!stop) {
@@ -274,8 +321,16 @@ AddedCommand AddUp(CLI::App& app) {
   command
       ->add_option("--listen", flags->listen,
                    "Address of the server, HOST:PORT; the tracker takes the "
-                   "next port; port 0 chooses two free ones")
+                   "next port, with --tls the next two; port 0 chooses free "
+                   "ones")
       ->capture_default_str();
+  command->add_flag("--tls", flags->tls,
+                    "Certificates for all: makes an authority in the state "
+                    "folder the first time, and the daemons' certificates and "
+                    "yours");
+  command->add_flag("--insecure-plaintext", flags->insecure_plaintext,
+                    "Without --tls, also listen where other machines can reach "
+                    "it: whoever does may do everything");
   CLI::Option* no_agent = command->add_flag(
       "--no-agent", flags->no_agent, "Start no agent: boards are elsewhere");
   command

@@ -13,6 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "client/cli/server_address.h"
 #include "regatta/v1/trial.pb.h"
 
 namespace regatta::cli {
@@ -31,9 +32,7 @@ absl::Span<const Command> Commands();
 
 // ---- flags that several commands share ----
 
-struct ServerFlags {
-  std::string server;  // --server; empty: look it up
-};
+// --server, --tls, --insecure-plaintext.
 void AddServerFlag(CLI::App* command, ServerFlags* flags);
 
 void AddJsonFlag(CLI::App* command, bool* json);

@@ -22,6 +22,8 @@ AddedCommand AddCompile(CLI::App& app);
 AddedCommand AddRun(CLI::App& app);
 AddedCommand AddOps(CLI::App& app);
 AddedCommand AddLog(CLI::App& app);
+AddedCommand AddCerts(CLI::App& app);
+AddedCommand AddAudit(CLI::App& app);
 
 }  // namespace regatta::cli
 

@@ -53,7 +53,7 @@ absl::StatusOr<BestAsker> OpenSource(const SourceFlags& flags) {
   }
   if (flags.log.empty() && flags.snapshot.empty()) {
     ASSIGN_OR_RETURN(std::shared_ptr<ServerClient> client,
-                     ConnectServer(flags.server.server));
+                     ConnectServer(flags.server));
     return BestAsker([client](const v1::BestRequest& request) {
       return client->Best(request);
     });

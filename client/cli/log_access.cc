@@ -118,7 +118,7 @@ void AddLogFlags(CLI::App* command, LogFlags* flags) {
 absl::StatusOr<std::unique_ptr<LogAccess>> OpenLog(const LogFlags& flags,
                                                    LogUse use) {
   if (flags.log.empty()) {
-    ASSIGN_OR_RETURN(ServerAddress address, FindServer(flags.server.server));
+    ASSIGN_OR_RETURN(ServerAddress address, ReachServer(flags.server));
     return MakeServerLog(std::move(address));
   }
   std::error_code unsaid;  // by opening it

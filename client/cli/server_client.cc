@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "client/cli/channel_client.h"
+#include "regatta/v1/security_service.grpc.pb.h"
 #include "regatta/v1/tuning_service.grpc.pb.h"
 
 namespace regatta::cli {
@@ -118,6 +119,14 @@ absl::StatusOr<v1::ListDevicesResponse> ServerClient::ListDevices() {
                      v1::ListDevicesRequest());
 }
 
+absl::StatusOr<v1::ListAuditResponse> ServerClient::ListAudit(int64_t limit) {
+  const auto stub = v1::AuditService::NewStub(impl_->channel.get());
+  v1::ListAuditRequest request;
+  request.set_limit(limit);
+  return impl_->channel.Call(*stub, &v1::AuditService::Stub::ListAudit,
+                             request);
+}
+
 absl::Status ServerClient::ListRecords(
     const v1::ListRecordsRequest& request,
     const std::function<void(const v1::Record&)>& visit) {
@@ -150,8 +159,8 @@ absl::Status ServerClient::WatchJob(
 }
 
 absl::StatusOr<std::unique_ptr<ServerClient>> ConnectServer(
-    std::string_view flag) {
-  ASSIGN_OR_RETURN(ServerAddress address, FindServer(flag));
+    const ServerFlags& flags) {
+  ASSIGN_OR_RETURN(ServerAddress address, ReachServer(flags));
   return std::make_unique<ServerClient>(std::move(address));
 }
 

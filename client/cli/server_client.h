@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/cli/server_address.h"
+#include "regatta/v1/security_service.pb.h"
 #include "regatta/v1/tuning_service.pb.h"
 
 namespace regatta::cli {
@@ -29,6 +30,7 @@ class ServerClient {
   absl::StatusOr<v1::Job> ResumeJob(int64_t job_id);
   absl::StatusOr<v1::BestAnswer> Best(const v1::BestRequest& request);
   absl::StatusOr<v1::ListDevicesResponse> ListDevices();
+  absl::StatusOr<v1::ListAuditResponse> ListAudit(int64_t limit);
 
   // Calls `visit` for every record; stops at the first error.
   absl::Status ListRecords(const v1::ListRecordsRequest& request,
@@ -47,9 +49,9 @@ class ServerClient {
   std::unique_ptr<Impl> impl_;
 };
 
-// A client of the server that `flag` or the environment names.
+// A client of the server that the flags or the environment name.
 absl::StatusOr<std::unique_ptr<ServerClient>> ConnectServer(
-    std::string_view flag);
+    const ServerFlags& flags);
 
 }  // namespace regatta::cli
 

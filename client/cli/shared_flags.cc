@@ -52,6 +52,15 @@ void AddServerFlag(CLI::App* command, ServerFlags* flags) {
           "Address of the server, HOST:PORT. Default: $REGATTA_SERVER, else "
           "what `regatta up` left in its state folder, else 127.0.0.1:7470")
       ->check(NotEmpty());
+  command
+      ->add_option("--tls", flags->tls,
+                   "Folder of your certificate, made by `regatta certs`. "
+                   "Default: $REGATTA_TLS, else what `regatta up` left")
+      ->type_name("DIR")
+      ->check(NotEmpty());
+  command->add_flag("--insecure-plaintext", flags->insecure_plaintext,
+                    "Without a certificate, also talk to a server on another "
+                    "machine; or $REGATTA_INSECURE_PLAINTEXT");
 }
 
 void AddJsonFlag(CLI::App* command, bool* json) {

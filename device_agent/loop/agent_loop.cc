@@ -114,6 +114,7 @@ void AgentLoop::SendHello() {
     out.set_assignment_id(id);
     out.set_attempt(held.attempt);
     out.set_lease_epoch(held.lease_epoch);
+    out.set_lease_proof(held.lease_proof);
     out.set_started(held.started);
   }
   // Listed too, so that the tracker does not hand out again what is about to

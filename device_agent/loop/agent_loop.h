@@ -24,6 +24,7 @@
 #define REGATTA_DEVICE_AGENT_LOOP_AGENT_LOOP_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -124,12 +125,21 @@ class AgentLoop {
   struct Held {
     std::string device_id;
     int32_t attempt = 0;
+    std::string lease_proof;  // of lease_epoch
     int64_t lease_epoch = 0;  // as the tracker counts it now
     int64_t start_epoch = 0;  // as the runner was given it
     bool started = false;     // a result came
     bool curtailed = false;   // starts nothing more; given back
     SteadyTime curtail_at;
     SteadyTime expires_at;
+  };
+
+  // What showed that this agent was given an assignment, for results that come
+  // after the assignment was dropped.
+  struct KeptLease {
+    std::string assignment_id;
+    int64_t epoch = 0;
+    std::string proof;
   };
 
   void OnWelcome(const v1::Welcome& welcome);
@@ -170,6 +180,9 @@ class AgentLoop {
   void Curtail(const std::string& assignment_id, Held& held);
   // Stops the runner and forgets the assignment.
   void Drop(std::string assignment_id);  // a copy: the key goes with the entry
+  void KeepProof(const v1::Assignment& assignment);
+  std::string KeptProof(const std::string& assignment_id,
+                        int64_t lease_epoch) const;
   void CheckLeases(SteadyTime now);
 
   const Options options_;
@@ -185,6 +198,7 @@ class AgentLoop {
   SessionState session_;
   std::vector<AgentAction> actions_;
   std::map<std::string, Held> held_;
+  std::deque<KeptLease> kept_proofs_;  // oldest first
   bool draining_ = false;
   std::string spool_trouble_;  // why the spool cannot be written, or ""
   SteadyTime probe_spool_at_;  // counts while there is trouble

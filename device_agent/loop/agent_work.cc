@@ -24,6 +24,7 @@ void AgentLoop::OnAssign(const v1::Assignment& assignment) {
     if (!held.curtailed && clock_->Steady() < held.curtail_at) {
       // Sent again, the answer was lost or late: it is being run already.
       held.lease_epoch = assignment.lease_epoch();
+      held.lease_proof = assignment.lease_proof();
       held.attempt = std::max(held.attempt, assignment.attempt());
       Renew(id, held, assignment.lease_ms());
       reply.set_accepted(true);
@@ -43,6 +44,8 @@ void AgentLoop::OnAssign(const v1::Assignment& assignment) {
   held.device_id = assignment.device_id();
   held.attempt = assignment.attempt();
   held.lease_epoch = held.start_epoch = assignment.lease_epoch();
+  held.lease_proof = assignment.lease_proof();
+  KeepProof(assignment);
   SetLease(id, held, assignment.lease_ms());
   actions_.push_back(StartAction{assignment});
 }
@@ -85,6 +88,9 @@ void AgentLoop::OnResult(const std::string& assignment_id,
   v1::SpooledResult spooled;
   spooled.set_assignment_id(assignment_id);
   spooled.set_last(last && current && !it->second.curtailed);
+  spooled.set_lease_proof(
+      current ? it->second.lease_proof
+              : KeptProof(assignment_id, result.lease_epoch()));
   *spooled.mutable_result() = std::move(result);
   // What the disk refuses is tried again, and reported, by Settle.
   spool_->Append(spooled).IgnoreError();
@@ -92,6 +98,24 @@ void AgentLoop::OnResult(const std::string& assignment_id,
     gate_.Close(assignment_id);
     held_.erase(it);
   }
+}
+
+void AgentLoop::KeepProof(const v1::Assignment& assignment) {
+  constexpr size_t kKept = 1024;
+  if (assignment.lease_proof().empty()) return;
+  kept_proofs_.push_back({assignment.assignment_id(), assignment.lease_epoch(),
+                          assignment.lease_proof()});
+  if (kept_proofs_.size() > kKept) kept_proofs_.pop_front();
+}
+
+std::string AgentLoop::KeptProof(const std::string& assignment_id,
+                                 int64_t lease_epoch) const {
+  for (const KeptLease& kept : kept_proofs_) {
+    if (kept.epoch == lease_epoch && kept.assignment_id == assignment_id) {
+      return kept.proof;
+    }
+  }
+  return "";
 }
 
 void AgentLoop::OnCancel(const v1::Cancel& cancel) {

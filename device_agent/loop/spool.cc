@@ -295,6 +295,7 @@ std::vector<v1::HeldAssignment> Spool::Finished(size_t limit) const {
     held.set_assignment_id(place.ends_assignment);
     held.set_attempt(place.key.second);
     held.set_lease_epoch(place.lease_epoch);
+    held.set_lease_proof(place.lease_proof);
     held.set_started(true);
   }
   return finished;
@@ -312,7 +313,10 @@ Spool::Place Spool::PlaceOf(const v1::SpooledResult& result, int64_t offset,
   place.offset = offset;
   place.size = size;
   place.key = {result.result().spec().trial_id(), result.result().attempt()};
-  if (result.last()) place.ends_assignment = result.assignment_id();
+  if (result.last()) {
+    place.ends_assignment = result.assignment_id();
+    place.lease_proof = result.lease_proof();
+  }
   place.lease_epoch = result.result().lease_epoch();
   return place;
 }

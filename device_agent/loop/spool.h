@@ -103,6 +103,7 @@ class Spool {
     // Of the assignment that this result ends; "" for any other result.
     std::string ends_assignment;
     int64_t lease_epoch = 0;
+    std::string lease_proof;  // where it ends an assignment
   };
 
   Spool(std::unique_ptr<SpoolStorage> storage, SpoolLimits limits)

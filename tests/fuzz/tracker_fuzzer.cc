@@ -102,8 +102,8 @@ class Player {
         Drop(sessions_, close->session);
       } else if (const auto* say = std::get_if<SendToServer>(&action)) {
         CheckOpen(streams_, say->stream);
-      } else {
-        Drop(streams_, std::get<CloseServer>(action).stream);
+      } else if (const auto* end = std::get_if<CloseServer>(&action)) {
+        Drop(streams_, end->stream);
       }
     }
   }

@@ -22,6 +22,7 @@ namespace regatta {
 class MemoryFleetStore : public FleetStore {
  public:
   int64_t tracker_epoch() const override { return epoch; }
+  const std::string& lease_secret() const override { return secret; }
   std::vector<KnownAgent> Agents() const override {
     std::vector<KnownAgent> list;
     for (const auto& [id, agent] : agents) list.push_back(agent);
@@ -39,6 +40,7 @@ class MemoryFleetStore : public FleetStore {
   }
 
   int64_t epoch = 1;
+  std::string secret = "a secret of this test";
   int puts = 0;
   absl::Status error;
   std::map<std::string, KnownAgent> agents;
@@ -81,9 +83,10 @@ class CoreTest : public ::testing::Test {
         agents_[c->session].closed = c->status;
       } else if (auto* s = std::get_if<SendToServer>(&action)) {
         servers_[s->stream].events.push_back(s->event);
+      } else if (auto* d = std::get_if<CloseServer>(&action)) {
+        servers_[d->stream].closed = d->status;
       } else {
-        auto& d = std::get<CloseServer>(action);
-        servers_[d.stream].closed = d.status;
+        refusals_.push_back(std::get<Refusal>(action));
       }
     }
   }
@@ -347,6 +350,7 @@ class CoreTest : public ::testing::Test {
   std::unique_ptr<TrackerCore> core_;
   std::map<SessionId, AgentInbox> agents_;
   std::map<StreamId, ServerInbox> servers_;
+  std::vector<Refusal> refusals_;
   uint64_t last_id_ = 0;
   int64_t beats_ = 0;
 };

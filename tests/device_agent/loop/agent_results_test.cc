@@ -38,6 +38,41 @@ TEST_F(AgentResultsTest, ResultsThatCameTogetherShareOneSync) {
   EXPECT_EQ(SentTrials().size(), 30u);
 }
 
+TEST_F(AgentResultsTest,
+       WhatShowsThatAnAssignmentIsOursGoesBackWithItsResults) {
+  ConnectWelcomed();
+  v1::Assignment a = TestAssignment("a", 1, 2);
+  a.set_lease_proof("first");
+  Assign(a);
+  Finish(a, 0);
+  EXPECT_EQ(Batches()[0].results(0).lease_proof(), "first");
+  // Held on over a reconnect, it is shown with the Hello.
+  loop_->OnDisconnected(absl::UnavailableError("gone"));
+  connected_ = false;
+  Clear();
+  ConnectAtOnce();
+  EXPECT_EQ(sent_.at(0).hello().held(0).lease_proof(), "first");
+  v1::TrackerMessage welcome = WelcomeMessage();
+  v1::HeldVerdict* verdict = welcome.mutable_welcome()->add_verdicts();
+  verdict->set_assignment_id("a");
+  verdict->set_verdict(v1::VERDICT_CONTINUE);
+  verdict->set_lease_ms(60'000);
+  Receive(welcome);
+  // A result that comes after the assignment was dropped has its own still,
+  // when the assignment is held again under another lease, too.
+  v1::TrackerMessage cancel;
+  cancel.mutable_cancel()->add_assignment_ids("a");
+  Receive(cancel);
+  v1::Assignment again = TestAssignment("a", 2, 2);
+  again.set_lease_proof("second");
+  Assign(again);
+  Clear();
+  Finish(a, 1);
+  EXPECT_EQ(Batches()[0].results(0).lease_proof(), "first");
+  Finish(again, 0);
+  EXPECT_EQ(Batches()[1].results(0).lease_proof(), "second");
+}
+
 TEST_F(AgentResultsTest, SendsOldestFirstAndForgetsOnlyWhatIsAcknowledged) {
   ConnectWelcomed();
   const v1::Assignment a = TestAssignment("a", 1, 3);

@@ -329,6 +329,7 @@ TEST(SpoolTest, ListsAssignmentsWhoseLastResultWaits) {
     v1::SpooledResult ends = MakeResult("x", 2);
     ends.set_last(true);
     ends.mutable_result()->set_lease_epoch(9);
+    ends.set_lease_proof("proof");
     ASSERT_TRUE(spool->Append(MakeResult("w")).ok());
     ASSERT_TRUE(spool->Append(ends).ok());
     ASSERT_TRUE(spool->Sync().ok());
@@ -339,6 +340,7 @@ TEST(SpoolTest, ListsAssignmentsWhoseLastResultWaits) {
   EXPECT_EQ(finished[0].assignment_id(), "a-x");
   EXPECT_EQ(finished[0].attempt(), 2);
   EXPECT_EQ(finished[0].lease_epoch(), 9);
+  EXPECT_EQ(finished[0].lease_proof(), "proof");
   EXPECT_THAT(spool->Finished(0), IsEmpty());
 }
 

@@ -1,0 +1,35 @@
+// How an agent comes by its identity: from its TLS folder, which a join token
+// fills the first time.
+#ifndef REGATTA_DEVICE_AGENT_AGENT_SECURITY_H_
+#define REGATTA_DEVICE_AGENT_AGENT_SECURITY_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/certs/tls_identity.h"
+#include "proto/security/credential_keeper.h"
+#include "proto/security/security_flags.h"
+
+namespace regatta {
+
+struct AgentSecurityFlags {
+  SecurityFlags shared;
+  std::string join;   // a token; used only while the folder has no identity
+  std::string enrol;  // HOST:PORT; "": the tracker's host and its next port
+};
+
+// nullptr: plain text. `id`: of --id; becomes the certificate's name where it
+// is "", and must be that otherwise. InvalidArgument for flags that contradict
+// one another, or plain text to another machine.
+absl::StatusOr<std::shared_ptr<TlsIdentity>> OpenAgentIdentity(
+    const AgentSecurityFlags& flags, const std::string& tracker,
+    std::string* id);
+
+// Renews in time and takes in revocations; nullptr in plain text.
+std::unique_ptr<CredentialKeeper> KeepAgentIdentity(
+    const std::shared_ptr<TlsIdentity>& tls, const std::string& tracker);
+
+}  // namespace regatta
+
+#endif  // REGATTA_DEVICE_AGENT_AGENT_SECURITY_H_

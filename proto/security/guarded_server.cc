@@ -1,0 +1,275 @@
+#include "proto/security/guarded_server.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/host_port.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "proto/security/access_service.h"
+#include "proto/security/credentials_service.h"
+#include "proto/security/exposure.h"
+#include "proto/security/listening_socket.h"
+#include "proto/security/rate_limit.h"
+
+namespace regatta {
+namespace {
+
+// A handshake that takes longer is given up.
+constexpr int kHandshakeMs = 10'000;
+// A connection without a call for this long is closed; its client opens
+// another when it needs one.
+constexpr int kIdleMs = 600'000;
+constexpr int kMaxStreamsPerConnection = 256;
+constexpr int kMaxMetadataBytes = 16 << 10;
+// Handshakes cost; a fleet that comes back at once is let in at this pace.
+constexpr double kConnectionsPerSecond = 500;
+constexpr absl::Duration kTick = absl::Seconds(1);
+// Seconds until a changed folder or a revocation counts for calls that go on.
+constexpr int kTicksPerRefresh = 5;
+
+void Harden(grpc::ServerBuilder* builder) {
+  builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                              kHandshakeMs);
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                              kMaxStreamsPerConnection);
+  builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+}
+
+}  // namespace
+
+// The thread that accepts, and looks after what it accepted.
+class GuardedServer::Listener {
+ public:
+  using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
+
+  Listener(Listening listening, const ServerGuard& guard)
+      : listening_(std::move(listening)),
+        guard_(guard),
+        stop_(eventfd(0, EFD_CLOEXEC)),
+        gate_(guard.gate) {}
+  ~Listener() { Stop(); }
+
+  // `each_refresh` is called every few seconds.
+  void Start(std::unique_ptr<Acceptor> acceptor,
+             std::function<void()> each_refresh) {
+    acceptor_ = std::move(acceptor);
+    each_refresh_ = std::move(each_refresh);
+    thread_ = std::thread([this] { Run(); });
+  }
+
+  void Stop() {
+    if (!thread_.joinable()) return;
+    const uint64_t one = 1;
+    (void)!write(stop_.get(), &one, sizeof one);
+    thread_.join();
+    listening_.fd.Reset();
+  }
+
+  void Proven(const std::string& peer) {
+    std::lock_guard lock(mutex_);
+    gate_.Proven(peer);
+  }
+
+ private:
+  // A socket by which gRPC's closing it can be noticed.
+  struct Socket {
+    int fd;
+    ino_t inode;
+  };
+
+  void Run() {
+    const Clock& clock = *guard_.clock;
+    RateLimit pace(kConnectionsPerSecond, kConnectionsPerSecond,
+                   clock.Steady());
+    SteadyTime next_tick = clock.Steady() + kTick;
+    int ticks = 0;
+    bool accepting = true;
+    while (true) {
+      pollfd wait[2] = {{stop_.get(), POLLIN, 0},
+                        {accepting ? listening_.fd.get() : -1, POLLIN, 0}};
+      const absl::Duration left = next_tick - clock.Steady();
+      poll(wait, 2,
+           static_cast<int>(
+               std::max<int64_t>(0, absl::ToInt64Milliseconds(left) + 1)));
+      if (wait[0].revents != 0) return;
+      accepting = true;
+      if (wait[1].revents != 0) accepting = Accept(&pace);
+      if (clock.Steady() < next_tick) continue;
+      next_tick = clock.Steady() + kTick;
+      Tick();
+      if (++ticks % kTicksPerRefresh == 0) each_refresh_();
+    }
+  }
+
+  // False: not before the next tick.
+  bool Accept(RateLimit* pace) {
+    const SteadyTime now = guard_.clock->Steady();
+    if (!pace->Take(1, now)) return false;
+    sockaddr_storage address = {};
+    socklen_t size = sizeof address;
+    UniqueFd fd(accept4(listening_.fd.get(),
+                        reinterpret_cast<sockaddr*>(&address), &size,
+                        SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!fd.valid()) {
+      // Out of descriptors: some may be free again soon.
+      return errno != EMFILE && errno != ENFILE && errno != ENOBUFS &&
+             errno != ENOMEM;
+    }
+    const PeerText peer = DescribePeer(address);
+    struct stat file = {};
+    fstat(fd.get(), &file);
+    {
+      std::lock_guard lock(mutex_);
+      const ConnectionGate::Verdict verdict =
+          gate_.Arrived(peer.peer, peer.address, peer.loopback, now);
+      if (verdict != ConnectionGate::Verdict::kTake) {
+        Refused(peer.address, verdict);
+        return true;
+      }
+      sockets_[peer.peer] = {fd.get(), file.st_ino};
+    }
+    const int on = 1;
+    setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    Acceptor::NewConnectionParameters connection;
+    connection.listener_fd = -1;
+    connection.fd = fd.Release();  // gRPC's from here on
+    acceptor_->HandleNewConnection(&connection);
+    return true;
+  }
+
+  void Refused(const std::string& address, ConnectionGate::Verdict verdict) {
+    const char* why = "";
+    switch (verdict) {
+      case ConnectionGate::Verdict::kTake:
+        return;
+      case ConnectionGate::Verdict::kFull:
+        why = "too many connections";
+        break;
+      case ConnectionGate::Verdict::kUnproven:
+        why = "too many connections without a call that is allowed";
+        break;
+      case ConnectionGate::Verdict::kBackOff:
+        why = "too many failed connections from there within a minute";
+        break;
+    }
+    guard_.audit->Refused("unknown", address, "connection", why);
+  }
+
+  void Tick() {
+    const SteadyTime now = guard_.clock->Steady();
+    std::lock_guard lock(mutex_);
+    for (auto it = sockets_.begin(); it != sockets_.end();) {
+      struct stat file = {};
+      // Another file under the number: gRPC closed the socket.
+      const bool there = fstat(it->second.fd, &file) == 0 &&
+                         S_ISSOCK(file.st_mode) &&
+                         file.st_ino == it->second.inode;
+      if (!there) gate_.Ended(it->first, now);
+      it = there ? std::next(it) : sockets_.erase(it);
+    }
+    gate_.Tick(now);
+  }
+
+  Listening listening_;
+  const ServerGuard guard_;
+  const UniqueFd stop_;
+  std::unique_ptr<Acceptor> acceptor_;
+  std::function<void()> each_refresh_;
+  std::mutex mutex_;
+  ConnectionGate gate_;
+  std::map<std::string, Socket> sockets_;  // by peer
+  std::thread thread_;
+};
+
+struct GuardedServer::Parts {
+  std::unique_ptr<AccessControl> access;
+  std::unique_ptr<Listener> listener;
+  std::unique_ptr<grpc::Server> server;  // ends first
+};
+
+GuardedServer::GuardedServer(std::string address, std::unique_ptr<Parts> parts)
+    : address_(std::move(address)), parts_(std::move(parts)) {}
+
+GuardedServer::~GuardedServer() { Stop(absl::ZeroDuration()); }
+
+absl::StatusOr<std::unique_ptr<GuardedServer>> GuardedServer::Start(
+    const std::string& address, grpc::ServerBuilder* builder,
+    const ServerGuard& guard) {
+  RETURN_IF_ERROR(
+      CheckExposure(address, guard.tls != nullptr, guard.insecure_plaintext));
+  ASSIGN_OR_RETURN(Listening listening, ListenOn(address));
+  const std::string host = SplitHostPort(address)->first;
+  const std::string bound = absl::StrCat(host, ":", listening.port);
+  ASSIGN_OR_RETURN(
+      const std::shared_ptr<grpc::ServerCredentials> credentials,
+      MakeServerCredentials(guard.tls,
+                            guard.newcomers ? ClientCertificate::kNotAsked
+                                            : ClientCertificate::kRequired,
+                            guard.audit));
+  auto parts = std::make_unique<Parts>();
+  parts->listener = std::make_unique<Listener>(std::move(listening), guard);
+  Listener* listener = parts->listener.get();
+  parts->access = std::make_unique<AccessControl>(
+      AccessControl::Options{.tls = guard.tls,
+                             .newcomers = guard.newcomers,
+                             .audit = guard.audit,
+                             .clock = guard.clock,
+                             .on_allowed = [listener](const std::string& peer) {
+                               listener->Proven(peer);
+                             }});
+  AccessControl* access = parts->access.get();
+  if (guard.tls != nullptr) {
+    credentials->SetAuthMetadataProcessor(access->Processor());
+  }
+  Harden(builder);
+  std::vector<
+      std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>>
+      interceptors;
+  interceptors.push_back(access->Interceptor());
+  builder->experimental().SetInterceptorCreators(std::move(interceptors));
+  auto acceptor = builder->experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      credentials);
+  parts->server = builder->BuildAndStart();
+  if (parts->server == nullptr) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot serve on ", address, ": gRPC does not start"));
+  }
+  listener->Start(std::move(acceptor), [access, guard] {
+    if (guard.tls != nullptr) {
+      if (absl::Status status = guard.tls->Reload(); !status.ok()) {
+        LOG(kWarning) << "kept the certificate in use: " << status.message();
+      }
+    }
+    access->EndStale();
+    guard.audit->Tick();
+  });
+  return std::unique_ptr<GuardedServer>(
+      new GuardedServer(bound, std::move(parts)));
+}
+
+void GuardedServer::Stop(absl::Duration grace) {
+  if (parts_->server == nullptr) return;
+  parts_->listener->Stop();
+  parts_->server->Shutdown(absl::ToChronoTime(RealClock().Wall() + grace));
+  parts_->server.reset();
+}
+
+}  // namespace regatta

@@ -1,0 +1,35 @@
+// Sockets that listen, and how the peers of accepted ones are called.
+#ifndef REGATTA_PROTO_SECURITY_LISTENING_SOCKET_H_
+#define REGATTA_PROTO_SECURITY_LISTENING_SOCKET_H_
+
+#include <sys/socket.h>
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/unique_fd.h"
+
+namespace regatta {
+
+struct Listening {
+  UniqueFd fd;  // does not block
+  int port = 0;
+};
+
+// InvalidArgument: no HOST:PORT. Unavailable: why the system refuses it.
+absl::StatusOr<Listening> ListenOn(const std::string& address);
+
+// Whether only this machine's own programs can reach `host`, a name or an
+// address. A name that does not resolve is not.
+bool IsLoopback(const std::string& host);
+
+struct PeerText {
+  std::string peer;     // with the port, as gRPC calls it
+  std::string address;  // without
+  bool loopback = false;
+};
+PeerText DescribePeer(const sockaddr_storage& address);
+
+}  // namespace regatta
+
+#endif  // REGATTA_PROTO_SECURITY_LISTENING_SOCKET_H_

@@ -1,0 +1,140 @@
+// TrackerCore's distrust of agents: an agent with a certificate speaks for
+// itself, its devices and the assignments that it was given.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/secret.h"
+#include "tracker/lease_proof.h"
+#include "tracker/tracker_core.h"
+
+namespace regatta {
+
+bool TrackerCore::RoomForSession(SessionId session) {
+  const char* full = nullptr;
+  if (unnamed_sessions_.size() >
+      static_cast<size_t>(options_.max_unnamed_sessions)) {
+    full = "sessions that have not said Hello";
+  } else if (unnamed_sessions_.size() + sessions_.size() >
+             static_cast<size_t>(options_.max_sessions)) {
+    full = "sessions";
+  }
+  if (full == nullptr) return true;
+  NoteRefusal(session, "Session", absl::StrCat("too many ", full));
+  Close(session, absl::ResourceExhaustedError(absl::StrCat(
+                     "this tracker has too many ", full, "; try again later")));
+  return false;
+}
+
+absl::Status TrackerCore::CheckCaller(SessionId session,
+                                      const v1::Hello& hello) {
+  const auto caller = callers_.find(session);
+  if (caller == callers_.end()) return absl::OkStatus();
+  const Identity& identity = caller->second;
+  if (identity.name != hello.agent_id()) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        "the certificate is of agent ", identity.name, ", the Hello of agent ",
+        hello.agent_id(), "; start the agent with --id ", identity.name));
+  }
+  if (const auto barred = barred_.find(identity.name);
+      barred != barred_.end()) {
+    const absl::Duration left = barred->second - clock_.Steady();
+    if (left > absl::ZeroDuration()) {
+      return absl::PermissionDeniedError(absl::StrCat(
+          "agent ", identity.name,
+          " misbehaved (the audit says how) and is not let in for another ",
+          absl::FormatDuration(absl::Ceil(left, absl::Seconds(1)))));
+    }
+    barred_.erase(barred);
+  }
+  return CheckOwnDevices(session, hello.devices());
+}
+
+absl::Status TrackerCore::CheckOwnDevices(
+    SessionId session,
+    const google::protobuf::RepeatedPtrField<v1::DeviceInfo>& devices) const {
+  const auto caller = callers_.find(session);
+  if (caller == callers_.end()) return absl::OkStatus();
+  const Identity& identity = caller->second;
+  for (const v1::DeviceInfo& info : devices) {
+    if (info.device_id() != identity.name &&
+        !info.device_id().starts_with(identity.name + "-")) {
+      return absl::PermissionDeniedError(
+          absl::StrCat("device ", info.device_id(), " is not agent ",
+                       identity.name, "'s by name: its devices are called ",
+                       identity.name, " or ", identity.name, "-SOMETHING"));
+    }
+    if (!identity.device_class.empty() &&
+        info.device_class() != identity.device_class) {
+      return absl::PermissionDeniedError(absl::StrCat(
+          "device ", info.device_id(), " is of class ", info.device_class(),
+          "; the certificate of agent ", identity.name, " is for class ",
+          identity.device_class, " only"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool TrackerCore::Holds(const Agent& agent, std::string_view assignment_id,
+                        int64_t lease_epoch, std::string_view proof) const {
+  if (!agent.session || !callers_.contains(*agent.session)) return true;
+  return SameSecret(proof, LeaseProof(store_.lease_secret(), agent.id,
+                                      assignment_id, lease_epoch));
+}
+
+void TrackerCore::SpokeForOthers(Agent& agent) {
+  const SteadyTime now = clock_.Steady();
+  std::deque<SteadyTime>& times = agent.spoke_for_others;
+  times.push_back(now);
+  while (now - times.front() > absl::Minutes(1)) times.pop_front();
+  if (static_cast<int>(times.size()) < options_.max_not_owner_per_minute) {
+    return;
+  }
+  const std::string why =
+      absl::StrCat(times.size(),
+                   " results for trials that it does not hold within a minute");
+  times.clear();
+  Bar(agent, "ResultBatch", why);
+}
+
+bool TrackerCore::Flaps(SessionId session, Agent& agent) {
+  if (!callers_.contains(session)) return false;
+  const SteadyTime now = clock_.Steady();
+  std::deque<SteadyTime>& times = agent.takeovers;
+  times.push_back(now);
+  while (now - times.front() > absl::Minutes(10)) times.pop_front();
+  if (static_cast<int>(times.size()) <= options_.max_takeovers) return false;
+  const std::string why =
+      absl::StrCat("two processes use the certificate of agent ", agent.id,
+                   " at once: revoke it, and give each its own");
+  times.clear();
+  Bar(agent, "Hello", why);
+  Close(session, absl::PermissionDeniedError(why));
+  return true;
+}
+
+void TrackerCore::Bar(Agent& agent, const std::string& what,
+                      const std::string& why) {
+  barred_[agent.id] = clock_.Steady() + options_.barred;
+  LOG(kWarning) << "agent " << agent.id << " is not let in for "
+                << absl::FormatDuration(options_.barred) << ": " << why;
+  NoteRefusal(*agent.session, what, why);
+  Close(*agent.session,
+        absl::PermissionDeniedError(absl::StrCat("session ended: ", why)));
+}
+
+void TrackerCore::NoteRefusal(SessionId session, const std::string& what,
+                              const std::string& why) {
+  const auto caller = callers_.find(session);
+  const auto named = sessions_.find(session);
+  std::string who = "plain text";
+  if (caller != callers_.end()) {
+    who = IdentityUri(caller->second);
+  } else if (named != sessions_.end()) {
+    who = absl::StrCat("plain text, agent ", named->second);
+  }
+  actions_.push_back(Refusal{std::move(who), what, why});
+}
+
+}  // namespace regatta
