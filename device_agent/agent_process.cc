@@ -48,6 +48,8 @@ namespace {
 // An agent that was told to stop is gone after this, whatever it waits for; its
 // workers die with it.
 constexpr absl::Duration kStopLimit = absl::Milliseconds(1800);
+// The first signal lets what runs end; it may take so long.
+constexpr absl::Duration kDrainLimit = absl::Seconds(60);
 
 // After a failure to have the board described.
 constexpr absl::Duration kDescribeAgain = absl::Seconds(5);
@@ -146,9 +148,10 @@ class AgentProcess {
   absl::Status FindBoardDevices();
   absl::Status ServeDevices();
   void Announce() const;
-  // Waits for SIGTERM or Ctrl-C. Unavailable when the spawner died meanwhile,
-  // or builders describe a device as another one.
-  absl::Status AwaitStop() const;
+  // Waits for SIGTERM or Ctrl-C, then lets the runtime drain until it has
+  // nothing left to wait for, a second signal or kDrainLimit. Unavailable when
+  // the spawner died meanwhile, or builders describe a device as another one.
+  absl::Status AwaitStop();
   bool Ending() const { return stopping_ || StopAsked() || !spawner_->alive(); }
 
   AgentFlags flags_;
@@ -372,20 +375,33 @@ void AgentProcess::Announce() const {
   std::cout << ", tracker " << flags_.tracker << std::endl;
 }
 
-absl::Status AgentProcess::AwaitStop() const {
+absl::Status AgentProcess::AwaitStop() {
   const sigset_t signals = StopSignals();
-  const timespec moment = {0, 100'000'000};
-  while (sigtimedwait(&signals, nullptr, &moment) < 0) {
+  const timespec moment = {0, 50'000'000};
+  bool draining = false;
+  SteadyTime drain_ends;
+  while (true) {
+    const bool signalled = sigtimedwait(&signals, nullptr, &moment) > 0;
     if (!spawner_->alive()) {
       return absl::UnavailableError(
           "regatta-spawner died; without it nothing can be run");
     }
-    if (watch_ == nullptr) continue;
+    if (draining && (signalled || runtime_->Drained() ||
+                     RealClock().Steady() >= drain_ends)) {
+      return absl::OkStatus();
+    }
+    if (signalled) {
+      draining = true;
+      drain_ends = RealClock().Steady() + kDrainLimit;
+      runtime_->Drain("the agent was told to stop",
+                      absl::Milliseconds(flags_.returns_within_ms));
+      continue;
+    }
+    if (draining || watch_ == nullptr) continue;
     if (const std::string why = watch_->WhyRestart(); !why.empty()) {
       return absl::UnavailableError(why + "; start this agent again");
     }
   }
-  return absl::OkStatus();
 }
 
 absl::Status AgentProcess::Serve() {

@@ -87,6 +87,13 @@ void AddFlags(CLI::App* app, AgentFlags* flags) {
       ->check(CLI::Range(1, 64))
       ->type_name("COUNT")
       ->capture_default_str();
+  app->add_option("--returns-within-ms", flags->returns_within_ms,
+                  "Told to the tracker when this agent is told to stop: it "
+                  "comes back within so long, since the board reboots. The "
+                  "tracker believes at most 300000")
+      ->check(CLI::Range(int64_t{0}, int64_t{300'000}))
+      ->type_name("MS")
+      ->capture_default_str();
   app->add_option("--lock-folder", flags->lock_folder,
                   "Folder of the lock files of cores, shared by all programs "
                   "of this machine that time or build on them")
@@ -141,7 +148,8 @@ int main(int argc, char** argv) {
   regatta::AgentSecurityFlags security;
   CLI::App app(
       "regatta-agent: builds, verifies and times kernels on this machine's "
-      "cores for a tracker. Ctrl-C or SIGTERM stops it within two seconds.");
+      "cores for a tracker. Ctrl-C or SIGTERM lets what runs end, for at most "
+      "60 s, then stops it; a second one stops it within two seconds.");
   app.set_version_flag("--version",
                        std::string("regatta-agent ") + REGATTA_VERSION);
   regatta::AddTrackerFlags(&app, &flags, &security);

@@ -62,6 +62,24 @@ std::optional<v1::JobState> ParseJobState(std::string_view name) {
   return ParseShort<v1::JobState>(name, "JOB_STATE_", &v1::JobState_Parse);
 }
 
+std::string TrustName(v1::Trust trust) {
+  return ShortName<v1::Trust>(v1::Trust_Name(trust), "TRUST_");
+}
+
+std::string OperatorStateName(v1::OperatorState state) {
+  return ShortName<v1::OperatorState>(v1::OperatorState_Name(state),
+                                      "OPERATOR_STATE_");
+}
+
+std::string PresenceName(v1::Presence presence) {
+  return ShortName<v1::Presence>(v1::Presence_Name(presence), "PRESENCE_");
+}
+
+std::string DeviceCommandName(v1::DeviceCommand command) {
+  return ShortName<v1::DeviceCommand>(v1::DeviceCommand_Name(command),
+                                      "DEVICE_COMMAND_");
+}
+
 bool IsEnded(v1::JobState state) {
   return state == v1::JOB_STATE_DONE || state == v1::JOB_STATE_EXHAUSTED ||
          state == v1::JOB_STATE_FAILED || state == v1::JOB_STATE_CANCELLED;

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "regatta/v1/device_control.pb.h"
+#include "regatta/v1/dispatch_service.pb.h"
 #include "regatta/v1/trial.pb.h"
 #include "regatta/v1/tuning_service.pb.h"
 
@@ -29,6 +31,15 @@ std::string JobStateName(v1::JobState state);
 std::optional<v1::JobState> ParseJobState(std::string_view name);
 // Done, exhausted, failed or cancelled.
 bool IsEnded(v1::JobState state);
+
+// "pending", "healthy", ...
+std::string TrustName(v1::Trust trust);
+// "normal", "draining", ...
+std::string OperatorStateName(v1::OperatorState state);
+// "online", "lost", ...
+std::string PresenceName(v1::Presence presence);
+// "approve", "drain", ...
+std::string DeviceCommandName(v1::DeviceCommand command);
 
 }  // namespace regatta
 

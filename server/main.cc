@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/log.h"
+#include "base/status_macros.h"
 #include "compiler/codegen/compiler_version.h"
 #include "compiler/compile.h"
 #include "proto/security/audit_log.h"
@@ -121,6 +122,26 @@ std::unique_ptr<CredentialKeeper> KeepCredentials(
                                             RealClock());
 }
 
+absl::Status CheckAddresses(const Flags& flags) {
+  for (const std::string& address : {flags.listen, flags.tracker}) {
+    RETURN_IF_ERROR(CheckExposure(address, !flags.security.tls.empty(),
+                                  flags.security.insecure_plaintext));
+  }
+  return absl::OkStatus();
+}
+
+// What the tracker is asked for people.
+void AskTracker(TrackerClient* tracker, TuningServiceOptions* options) {
+  options->list_devices = [tracker] { return tracker->ListDevices(); };
+  options->control_devices =
+      [tracker](const v1::ControlDevicesRequest& request) {
+        return tracker->ControlDevices(request);
+      };
+  options->device_history = [tracker](const v1::DeviceHistoryRequest& request) {
+    return tracker->DeviceHistory(request);
+  };
+}
+
 int Serve(const Flags& flags) {
   // Blocked in every thread, taken by sigwait below.
   sigset_t signals;
@@ -130,13 +151,7 @@ int Serve(const Flags& flags) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   // Before anything is made or locked.
-  for (const std::string& address : {flags.listen, flags.tracker}) {
-    if (absl::Status safe = CheckExposure(address, !flags.security.tls.empty(),
-                                          flags.security.insecure_plaintext);
-        !safe.ok()) {
-      return Fail(safe);
-    }
-  }
+  if (absl::Status safe = CheckAddresses(flags); !safe.ok()) return Fail(safe);
   auto tls = OpenIdentity(flags.security, {Role::kServer}, RealClock());
   if (!tls.ok()) return Fail(tls.status());
   OpenOptions open;
@@ -175,7 +190,7 @@ int Serve(const Flags& flags) {
   service_options.complete_target = CompleteTarget;
   service_options.compiler_version = VersionFor;
   service_options.gives_binary = gives_binary;
-  service_options.list_devices = [&] { return tracker.ListDevices(); };
+  AskTracker(&tracker, &service_options);
   TuningServiceImpl service(std::move(service_options));
   LogServiceImpl log_service(
       log->get(), DescribeWorkloadText, [&](const UpkeepProgress& progress) {

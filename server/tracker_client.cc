@@ -22,7 +22,7 @@ namespace {
 
 constexpr absl::Duration kFirstBackoff = absl::Milliseconds(100);
 constexpr absl::Duration kMaxBackoff = absl::Seconds(2);
-constexpr absl::Duration kListDeadline = absl::Seconds(2);
+constexpr absl::Duration kCallDeadline = absl::Seconds(2);
 // Results may come in bulk after an outage; the tracker limits what it queues.
 constexpr int kMaxReceiveBytes = 64 << 20;
 // The tracker takes messages of up to 8 MiB; a work is about 1 KiB.
@@ -81,15 +81,28 @@ class TrackerClient::Impl {
     changed_.notify_all();
   }
 
-  absl::StatusOr<v1::ListDevicesResponse> ListDevices() {
-    return Ask<v1::DispatchService>(&v1::DispatchService::Stub::ListDevices,
-                                    v1::ListDevicesRequest());
-  }
-
-  absl::StatusOr<v1::ListAuditResponse> ListAudit(int64_t limit) {
-    v1::ListAuditRequest request;
-    request.set_limit(limit);
-    return Ask<v1::AuditService>(&v1::AuditService::Stub::ListAudit, request);
+  template <typename Service, typename Request, typename Response>
+  absl::StatusOr<Response> Ask(
+      grpc::Status (Service::Stub::*method)(grpc::ClientContext*,
+                                            const Request&, Response*),
+      const Request& request) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() +
+                         absl::ToChronoMilliseconds(kCallDeadline));
+    Response response;
+    const auto stub = Service::NewStub(channel());
+    const grpc::Status status =
+        (stub.get()->*method)(&context, request, &response);
+    if (status.ok()) return response;
+    if (status.error_code() != grpc::StatusCode::UNAVAILABLE &&
+        status.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED) {
+      // The codes are the same numbers.
+      return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                          status.error_message());
+    }
+    return absl::UnavailableError(
+        absl::StrCat("the tracker at ", address_,
+                     " does not answer: ", status.error_message()));
   }
 
  private:
@@ -105,24 +118,6 @@ class TrackerClient::Impl {
   std::shared_ptr<grpc::Channel> channel() {
     std::lock_guard lock(mutex_);
     return channel_;
-  }
-
-  template <typename Service, typename Request, typename Response>
-  absl::StatusOr<Response> Ask(
-      grpc::Status (Service::Stub::*method)(grpc::ClientContext*,
-                                            const Request&, Response*),
-      const Request& request) {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() +
-                         absl::ToChronoMilliseconds(kListDeadline));
-    Response response;
-    const auto stub = Service::NewStub(channel());
-    const grpc::Status status =
-        (stub.get()->*method)(&context, request, &response);
-    if (status.ok()) return response;
-    return absl::UnavailableError(
-        absl::StrCat("the tracker at ", address_,
-                     " does not answer: ", status.error_message()));
   }
 
   void Run() {
@@ -287,12 +282,34 @@ void TrackerClient::Acknowledge(const v1::CommitAck& ack) {
   }
 }
 
+void TrackerClient::OfferCanaries(const v1::Canaries& canaries) {
+  v1::DispatchRequest request;
+  *request.mutable_canaries() = canaries;
+  impl_->Send(std::move(request));
+}
+
 absl::StatusOr<v1::ListDevicesResponse> TrackerClient::ListDevices() {
-  return impl_->ListDevices();
+  return impl_->Ask<v1::DispatchService>(
+      &v1::DispatchService::Stub::ListDevices, v1::ListDevicesRequest());
+}
+
+absl::StatusOr<v1::ControlDevicesResponse> TrackerClient::ControlDevices(
+    const v1::ControlDevicesRequest& request) {
+  return impl_->Ask<v1::DispatchService>(
+      &v1::DispatchService::Stub::ControlDevices, request);
+}
+
+absl::StatusOr<v1::DeviceHistoryResponse> TrackerClient::DeviceHistory(
+    const v1::DeviceHistoryRequest& request) {
+  return impl_->Ask<v1::DispatchService>(
+      &v1::DispatchService::Stub::DeviceHistory, request);
 }
 
 absl::StatusOr<v1::ListAuditResponse> TrackerClient::ListAudit(int64_t limit) {
-  return impl_->ListAudit(limit);
+  v1::ListAuditRequest request;
+  request.set_limit(limit);
+  return impl_->Ask<v1::AuditService>(&v1::AuditService::Stub::ListAudit,
+                                      request);
 }
 
 }  // namespace regatta

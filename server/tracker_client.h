@@ -35,12 +35,18 @@ class TrackerClient : public Dispatcher {
   void Submit(std::vector<v1::Work> work) override;
   void CancelWork(const v1::CancelWork& cancel) override;
   void Acknowledge(const v1::CommitAck& ack) override;
+  void OfferCanaries(const v1::Canaries& canaries) override;
 
   // Every device that the tracker knows, as it says now. Unavailable names the
   // tracker's address.
   absl::StatusOr<v1::ListDevicesResponse> ListDevices();
   // Its audit; likewise.
   absl::StatusOr<v1::ListAuditResponse> ListAudit(int64_t limit);
+  // The tracker's own answers and errors; Unavailable as above.
+  absl::StatusOr<v1::ControlDevicesResponse> ControlDevices(
+      const v1::ControlDevicesRequest& request);
+  absl::StatusOr<v1::DeviceHistoryResponse> DeviceHistory(
+      const v1::DeviceHistoryRequest& request);
 
  private:
   class Impl;

@@ -8,6 +8,7 @@
 #include "compiler/ops/op.h"
 #include "proto/grpc_status_service.h"
 #include "proto/outcome_names.h"
+#include "proto/security/access_service.h"
 #include "server/stream_sender.h"
 
 namespace regatta {
@@ -97,7 +98,11 @@ absl::Status TuningServiceImpl::CheckClass(const std::string& device_class,
 grpc::Status TuningServiceImpl::SubmitJob(grpc::ServerContext* context,
                                           const v1::SubmitJobRequest* request,
                                           v1::Job* response) {
-  return Reply(options_.jobs->Submit(*request), response);
+  const auto caller = PeerOf(*context);
+  if (!caller) return Reply(options_.jobs->Submit(*request), response);
+  v1::SubmitJobRequest named = *request;
+  named.set_user(caller->name);
+  return Reply(options_.jobs->Submit(named), response);
 }
 
 grpc::Status TuningServiceImpl::GetJob(grpc::ServerContext* context,
@@ -209,6 +214,22 @@ grpc::Status TuningServiceImpl::ListDevices(
     grpc::ServerContext* context, const v1::ListDevicesRequest* request,
     v1::ListDevicesResponse* response) {
   return Reply(options_.list_devices(), response);
+}
+
+grpc::Status TuningServiceImpl::ControlDevices(
+    grpc::ServerContext* context, const v1::ControlDevicesRequest* request,
+    v1::ControlDevicesResponse* response) {
+  const auto caller = PeerOf(*context);
+  if (!caller) return Reply(options_.control_devices(*request), response);
+  v1::ControlDevicesRequest named = *request;
+  named.set_by(caller->name);
+  return Reply(options_.control_devices(named), response);
+}
+
+grpc::Status TuningServiceImpl::DeviceHistory(
+    grpc::ServerContext* context, const v1::DeviceHistoryRequest* request,
+    v1::DeviceHistoryResponse* response) {
+  return Reply(options_.device_history(*request), response);
 }
 
 }  // namespace regatta

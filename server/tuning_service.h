@@ -27,6 +27,12 @@ struct TuningServiceOptions {
   std::function<absl::StatusOr<std::string>(const Target&)> compiler_version;
   GivesBinary gives_binary;  // see BestContext
   std::function<absl::StatusOr<v1::ListDevicesResponse>()> list_devices;
+  std::function<absl::StatusOr<v1::ControlDevicesResponse>(
+      const v1::ControlDevicesRequest&)>
+      control_devices;
+  std::function<absl::StatusOr<v1::DeviceHistoryResponse>(
+      const v1::DeviceHistoryRequest&)>
+      device_history;
 };
 
 class TuningServiceImpl final : public v1::TuningService::Service {
@@ -68,6 +74,12 @@ class TuningServiceImpl final : public v1::TuningService::Service {
   grpc::Status ListDevices(grpc::ServerContext* context,
                            const v1::ListDevicesRequest* request,
                            v1::ListDevicesResponse* response) override;
+  grpc::Status ControlDevices(grpc::ServerContext* context,
+                              const v1::ControlDevicesRequest* request,
+                              v1::ControlDevicesResponse* response) override;
+  grpc::Status DeviceHistory(grpc::ServerContext* context,
+                             const v1::DeviceHistoryRequest* request,
+                             v1::DeviceHistoryResponse* response) override;
 
  private:
   absl::Status CheckClass(const std::string& device_class, int threads) const;

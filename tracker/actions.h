@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "regatta/v1/dispatch_service.pb.h"
 #include "regatta/v1/fleet_service.pb.h"
+#include "tracker/fleet_config.h"
 
 namespace regatta {
 
@@ -41,8 +42,17 @@ struct Refusal {
   std::string what;
   std::string why;
 };
-using Action =
-    std::variant<SendToAgent, CloseSession, SendToServer, CloseServer, Refusal>;
+// Carries the command out; TrackerCore::PowerDone is called when it has ended.
+struct SwitchPower {
+  std::string device_id;
+  PowerCommand command;
+};
+// Something happened to a device, for whom it concerns outside.
+struct Announce {
+  v1::DeviceEvent event;
+};
+using Action = std::variant<SendToAgent, CloseSession, SendToServer,
+                            CloseServer, SwitchPower, Announce, Refusal>;
 
 }  // namespace regatta
 

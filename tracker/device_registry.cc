@@ -86,6 +86,17 @@ const std::set<FreeDevice>& DeviceRegistry::Free(const MatchKey& key) const {
   return it == free_.end() ? *none : it->second;
 }
 
+int64_t DeviceRegistry::CreditOfClass(std::string_view device_class) const {
+  int64_t credit = 0;
+  for (const auto& [key, ids] : matching_) {
+    if (key.device_class != device_class) continue;
+    for (const std::string& id : ids) {
+      credit += devices_.find(id)->second.info.credit();
+    }
+  }
+  return credit;
+}
+
 const std::set<std::string>& DeviceRegistry::Matching(
     const MatchKey& key) const {
   static const auto* const none = new std::set<std::string>;
@@ -100,6 +111,7 @@ KnownAgent ToKnown(const Agent& agent, const DeviceRegistry& registry,
   known.holds_leases = agent.holds_stored;
   known.lost = agent.presence == v1::PRESENCE_LOST;
   known.last_seen_unix_ms = last_seen_unix_ms;
+  known.boot_id = agent.boot_id;
   known.agent_version = agent.agent_version;
   known.compiler_version = agent.compiler_version;
   known.sandbox = agent.sandbox;

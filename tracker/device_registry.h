@@ -40,6 +40,14 @@ struct Device {
   SteadyTime not_before;  // cools down until then
   std::string refusal;    // why it last refused work; "" since it took some
   int64_t idle_order = 0;
+  // Canaries (tracker_canaries.cc).
+  std::string canary;       // the round that runs; "": none
+  SteadyTime canary_after;  // the next one starts no earlier
+  SteadyTime canary_due;    // when a healthy board is proven again
+  std::optional<SteadyTime> canary_passed;
+  int64_t trials_since_canary = 0;
+  int canary_voids = 0;   // rounds in a row that said nothing
+  std::string no_canary;  // why it goes without; "": it does not
   // For people.
   std::string state;
   SteadyTime state_since;
@@ -59,9 +67,18 @@ struct Agent {
   std::string sandbox;
 
   std::optional<SessionId> session;
+  bool local = false;  // on this machine
+  // It said that it leaves and will be back by then.
+  std::optional<SteadyTime> returns_by;
+  // Its board's power is being switched: it is away until then at the latest.
+  std::optional<SteadyTime> reboot_until;
   SteadyTime last_seen;
   absl::Duration quiet;
   v1::Presence presence = v1::PRESENCE_SUSPECT;
+  // Processes that were replaced under this name, and when one of them came
+  // back: two of them run.
+  std::deque<std::string> past_instances;
+  std::deque<SteadyTime> takeovers;
   LoopWatch loop;
   bool measure_only = false;    // its modules come from builders
   bool devices_follow = false;  // it has yet to say which devices it has
@@ -70,8 +87,6 @@ struct Agent {
   bool owes_results = false;
   // When it sent results for trials that it does not hold, of late.
   std::deque<SteadyTime> spoke_for_others;
-  // When a process of this name took over from another that was connected.
-  std::deque<SteadyTime> takeovers;
   // Servers that were given up while this agent's spool had results for them:
   // it must send again when one of them comes back.
   std::set<std::string> owed_servers;
@@ -99,6 +114,8 @@ class DeviceRegistry {
   void SetFree(Device& device, std::optional<int> load);
   // Best first.
   const std::set<FreeDevice>& Free(const MatchKey& key) const;
+  // Of all devices of the class, present or not.
+  int64_t CreditOfClass(std::string_view device_class) const;
   // All devices that agree with the key, present or not.
   const std::set<std::string>& Matching(const MatchKey& key) const;
 

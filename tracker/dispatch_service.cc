@@ -2,11 +2,21 @@
 
 #include <utility>
 
+#include "absl/status/statusor.h"
+#include "proto/grpc_status_service.h"
+
 namespace regatta {
 namespace {
 
 // Twice what may wait for a commit, plus reports.
 constexpr int64_t kMaxQueuedBytes = int64_t{160} << 20;
+
+template <typename T>
+void Reply(absl::StatusOr<T> result, T* response,
+           grpc::ServerUnaryReactor* reactor) {
+  if (result.ok()) *response = *std::move(result);
+  reactor->Finish(ToGrpc(result.status()));
+}
 
 }  // namespace
 
@@ -37,6 +47,28 @@ grpc::ServerUnaryReactor* DispatchServiceImpl::ListDevices(
   loop_.Post([reactor, response](TrackerCore& core) {
     *response = core.ListDevices();
     reactor->Finish(grpc::Status::OK);
+  });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* DispatchServiceImpl::ControlDevices(
+    grpc::CallbackServerContext* context,
+    const v1::ControlDevicesRequest* request,
+    v1::ControlDevicesResponse* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  loop_.Post([reactor, request, response](TrackerCore& core) {
+    Reply(core.ControlDevices(*request), response, reactor);
+  });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* DispatchServiceImpl::DeviceHistory(
+    grpc::CallbackServerContext* context,
+    const v1::DeviceHistoryRequest* request,
+    v1::DeviceHistoryResponse* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  loop_.Post([reactor, request, response](TrackerCore& core) {
+    Reply(core.DeviceHistory(*request), response, reactor);
   });
   return reactor;
 }

@@ -24,6 +24,15 @@ class DispatchServiceImpl : public v1::DispatchService::CallbackService {
       const v1::ListDevicesRequest* request,
       v1::ListDevicesResponse* response) override;
 
+  grpc::ServerUnaryReactor* ControlDevices(
+      grpc::CallbackServerContext* context,
+      const v1::ControlDevicesRequest* request,
+      v1::ControlDevicesResponse* response) override;
+  grpc::ServerUnaryReactor* DeviceHistory(
+      grpc::CallbackServerContext* context,
+      const v1::DeviceHistoryRequest* request,
+      v1::DeviceHistoryResponse* response) override;
+
   // Nothing happens when the stream is gone.
   void Send(StreamId stream, v1::DispatchEvent event);
   void Close(StreamId stream, const absl::Status& status);

@@ -4,11 +4,13 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -20,13 +22,15 @@
 #include "base/write_all.h"
 #include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
+#include "tracker/operator_state.h"
 
 namespace regatta {
 namespace {
 
 using nlohmann::json;
-constexpr int kFormat = 1;
-// Rewritten when the appended changes have grown to this.
+constexpr int kFormat = 2;
+// Rewritten when the appended changes have grown to this, and to twice what was
+// left of them the last time.
 constexpr int64_t kCompactBytes = int64_t{16} << 20;
 
 absl::Status SystemError(std::string_view doing, const std::string& path) {
@@ -51,24 +55,47 @@ absl::Status WriteAndSync(int fd, std::string_view bytes,
   return absl::OkStatus();
 }
 
+json ToJson(const google::protobuf::Message& message) {
+  std::string text;
+  // Fails only on messages with Any in them, which ours are not.
+  (void)google::protobuf::util::MessageToJsonString(message, &text);
+  return json::parse(text, nullptr, false);
+}
+
+bool FromJson(const json& object, google::protobuf::Message* message) {
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  return google::protobuf::util::JsonStringToMessage(object.dump(), message,
+                                                     options)
+      .ok();
+}
+
+std::string Line(const json& object) {
+  return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
 std::string AgentLine(const KnownAgent& agent) {
   json devices = json::array();
   for (const v1::DeviceInfo& device : agent.devices) {
-    std::string text;
-    // Fails only on messages with Any in them, which this is not.
-    (void)google::protobuf::util::MessageToJsonString(device, &text);
-    devices.push_back(json::parse(text, nullptr, false));
+    devices.push_back(ToJson(device));
   }
-  return json{{"agent", agent.agent_id},
-              {"holds_leases", agent.holds_leases},
-              {"lost", agent.lost},
-              {"last_seen_unix_ms", agent.last_seen_unix_ms},
-              {"agent_version", agent.agent_version},
-              {"compiler_version", agent.compiler_version},
-              {"sandbox", agent.sandbox},
-              {"devices", devices}}
-             .dump(-1, ' ', false, json::error_handler_t::replace) +
-         "\n";
+  return Line({{"agent", agent.agent_id},
+               {"holds_leases", agent.holds_leases},
+               {"lost", agent.lost},
+               {"last_seen_unix_ms", agent.last_seen_unix_ms},
+               {"boot_id", agent.boot_id},
+               {"agent_version", agent.agent_version},
+               {"compiler_version", agent.compiler_version},
+               {"sandbox", agent.sandbox},
+               {"devices", devices}});
+}
+
+std::string DeviceLine(const v1::DeviceStanding& device) {
+  return Line({{"device", ToJson(device)}});
+}
+
+std::string EventLine(const v1::DeviceEvent& event) {
+  return Line({{"event", ToJson(event)}});
 }
 
 // Fetches a field of the wanted type; false when it is absent or another type.
@@ -101,16 +128,11 @@ bool ParseAgent(const json& object, KnownAgent* agent) {
       !Get(object, "sandbox", &agent->sandbox)) {
     return false;
   }
+  Get(object, "boot_id", &agent->boot_id);  // not in files of format 1
   auto devices = object.find("devices");
   if (devices == object.end() || !devices->is_array()) return false;
   for (const json& device : *devices) {
-    google::protobuf::util::JsonParseOptions options;
-    options.ignore_unknown_fields = true;
-    if (!google::protobuf::util::JsonStringToMessage(
-             device.dump(), &agent->devices.emplace_back(), options)
-             .ok()) {
-      return false;
-    }
+    if (!FromJson(device, &agent->devices.emplace_back())) return false;
   }
   return true;
 }
@@ -186,40 +208,77 @@ absl::Status FileFleetStore::Load() {
         "start with an empty fleet"));
   };
   int line_number = 0;
+  int64_t format = 0;
   size_t begin = 0;
   for (size_t end; (end = text.find('\n', begin)) != std::string::npos;
        begin = end + 1) {
-    ++line_number;
-    const json object =
-        json::parse(text.begin() + begin, text.begin() + end, nullptr, false);
-    if (!object.is_object()) return corrupt(line_number, "not a JSON object");
-    if (line_number == 1) {
-      int64_t format = 0;
-      if (!Get(object, "format", &format) ||
-          !Get(object, "tracker_epoch", &epoch_) || epoch_ < 1) {
-        return corrupt(1, "no format and epoch");
-      }
-      if (format != kFormat) {
-        return absl::FailedPreconditionError(
-            absl::StrCat(path, " has format ", format,
-                         "; this tracker reads format ", kFormat));
+    const std::string_view line(text.data() + begin, end - begin);
+    if (++line_number > 1) {
+      if (const std::string wrong = LoadLine(line); !wrong.empty()) {
+        return corrupt(line_number, wrong);
       }
       continue;
     }
-    std::string forgotten;
-    if (Get(object, "forget", &forgotten)) {
-      agents_.erase(forgotten);
-      continue;
+    const json object = json::parse(line, nullptr, false);
+    if (!object.is_object()) return corrupt(1, "not a JSON object");
+    if (!Get(object, "format", &format) ||
+        !Get(object, "tracker_epoch", &epoch_) || epoch_ < 1) {
+      return corrupt(1, "no format and epoch");
     }
-    KnownAgent agent;
-    if (!ParseAgent(object, &agent)) {
-      return corrupt(line_number, "not an agent");
+    if (format < 1 || format > kFormat) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(path, " has format ", format,
+                       "; this tracker reads formats 1 to ", kFormat));
     }
-    agents_[agent.agent_id] = std::move(agent);
   }
   // The header is only ever written by a rename, so it cannot be cut short.
   if (line_number == 0) return corrupt(1, "the header is missing");
+  if (format == 1) ApproveAll();
   return absl::OkStatus();
+}
+
+std::string FileFleetStore::LoadLine(std::string_view line) {
+  const json object = json::parse(line, nullptr, false);
+  if (!object.is_object()) return "not a JSON object";
+  std::string forgotten;
+  if (Get(object, "forget", &forgotten)) {
+    agents_.erase(forgotten);
+    return "";
+  }
+  if (Get(object, "forget_device", &forgotten)) {
+    devices_.erase(forgotten);
+    return "";
+  }
+  if (auto device = object.find("device"); device != object.end()) {
+    v1::DeviceStanding standing;
+    if (!FromJson(*device, &standing) || standing.device_id().empty()) {
+      return "not a device";
+    }
+    devices_[standing.device_id()] = std::move(standing);
+    return "";
+  }
+  if (auto event = object.find("event"); event != object.end()) {
+    if (!FromJson(*event, &events_.emplace_back())) return "not an event";
+    if (events_.size() > kKeptEvents) events_.pop_front();
+    return "";
+  }
+  KnownAgent agent;
+  if (!ParseAgent(object, &agent)) return "not an agent";
+  agents_[agent.agent_id] = std::move(agent);
+  return "";
+}
+
+void FileFleetStore::ApproveAll() {
+  for (const auto& [id, agent] : agents_) {
+    for (const v1::DeviceInfo& info : agent.devices) {
+      v1::DeviceStanding standing =
+          NewStanding(info.device_id(), id, agent.last_seen_unix_ms);
+      SetTrust(v1::TRUST_UNKNOWN, "known before boards were approved",
+               kByTracker, agent.last_seen_unix_ms, &standing);
+      standing.set_canaries_owed(1);
+      devices_[info.device_id()] = std::move(standing);
+    }
+  }
 }
 
 absl::Status FileFleetStore::Rewrite() {
@@ -227,6 +286,8 @@ absl::Status FileFleetStore::Rewrite() {
   const std::string temporary = path + ".new";
   std::string content =
       json{{"format", kFormat}, {"tracker_epoch", epoch_}}.dump() + "\n";
+  for (const v1::DeviceEvent& event : events_) content += EventLine(event);
+  for (const auto& [id, device] : devices_) content += DeviceLine(device);
   for (const auto& [id, agent] : agents_) content += AgentLine(agent);
   const int fd =
       open(temporary.c_str(),
@@ -243,6 +304,7 @@ absl::Status FileFleetStore::Rewrite() {
   if (fd_ >= 0) close(fd_);
   fd_ = fd;
   bytes_ = static_cast<int64_t>(content.size());
+  compact_at_ = std::max(kCompactBytes, 2 * bytes_);
   torn_ = false;
   errno = SyncPath(dir_);
   return errno == 0 ? absl::OkStatus() : SystemError("syncing", dir_);
@@ -255,7 +317,7 @@ std::vector<KnownAgent> FileFleetStore::Agents() const {
 }
 
 absl::Status FileFleetStore::Append(const std::string& lines) {
-  if (torn_ || bytes_ > kCompactBytes) return Rewrite();
+  if (torn_ || bytes_ > compact_at_) return Rewrite();
   absl::Status status = WriteAndSync(fd_, lines, File(dir_));
   torn_ = !status.ok();
   if (status.ok()) bytes_ += static_cast<int64_t>(lines.size());
@@ -273,7 +335,51 @@ absl::Status FileFleetStore::Put(absl::Span<const KnownAgent> agents) {
 
 absl::Status FileFleetStore::Forget(const std::string& agent_id) {
   agents_.erase(agent_id);
-  return Append(json{{"forget", agent_id}}.dump() + "\n");
+  return Append(Line({{"forget", agent_id}}));
+}
+
+std::vector<v1::DeviceStanding> FileFleetStore::Devices() const {
+  std::vector<v1::DeviceStanding> devices;
+  for (const auto& [id, device] : devices_) devices.push_back(device);
+  return devices;
+}
+
+absl::Status FileFleetStore::PutDevices(
+    absl::Span<const v1::DeviceStanding> devices,
+    absl::Span<const v1::DeviceEvent> events) {
+  std::string lines;
+  for (const v1::DeviceEvent& event : events) {
+    events_.push_back(event);
+    lines += EventLine(event);
+  }
+  std::map<std::string, std::optional<v1::DeviceStanding>> before;
+  for (const v1::DeviceStanding& device : devices) {
+    const auto known = devices_.find(device.device_id());
+    before.try_emplace(device.device_id(), known == devices_.end()
+                                               ? std::nullopt
+                                               : std::optional(known->second));
+    devices_[device.device_id()] = device;
+    lines += DeviceLine(device);
+  }
+  absl::Status status = Append(lines);
+  if (!status.ok()) {
+    for (auto& [id, standing] : before) {
+      if (standing) {
+        devices_[id] = *std::move(standing);
+      } else {
+        devices_.erase(id);
+      }
+    }
+    events_.resize(events_.size() - events.size());
+    return status;
+  }
+  while (events_.size() > kKeptEvents) events_.pop_front();
+  return status;
+}
+
+absl::Status FileFleetStore::ForgetDevice(const std::string& device_id) {
+  devices_.erase(device_id);
+  return Append(Line({{"forget_device", device_id}}));
 }
 
 }  // namespace regatta

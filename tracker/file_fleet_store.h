@@ -1,7 +1,7 @@
 // FleetStore in one file, DIR/fleet.jsonl: a header line with format and epoch,
-// then one JSON object per change, the last one of an agent counts. Opening
-// writes a compacted file anew (write, fsync, rename, fsync the folder) with
-// the next epoch; changes are appended and synced.
+// then one JSON object per change or event; the last one of an agent or a
+// device counts. Opening writes a compacted file anew (write, fsync, rename,
+// fsync the folder) with the next epoch; changes are appended and synced.
 //
 // Beside it DIR/lease.key (0600), the secret of leases, made when missing.
 //
@@ -11,9 +11,12 @@
 #ifndef REGATTA_TRACKER_FILE_FLEET_STORE_H_
 #define REGATTA_TRACKER_FILE_FLEET_STORE_H_
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "tracker/fleet_store.h"
@@ -34,12 +37,21 @@ class FileFleetStore : public FleetStore {
   std::vector<KnownAgent> Agents() const override;
   absl::Status Put(absl::Span<const KnownAgent> agents) override;
   absl::Status Forget(const std::string& agent_id) override;
+  std::vector<v1::DeviceStanding> Devices() const override;
+  absl::Status PutDevices(absl::Span<const v1::DeviceStanding> devices,
+                          absl::Span<const v1::DeviceEvent> events) override;
+  absl::Status ForgetDevice(const std::string& device_id) override;
+  const std::deque<v1::DeviceEvent>& Events() const override { return events_; }
 
  private:
   explicit FileFleetStore(std::string dir) : dir_(std::move(dir)) {}
   absl::Status Lock();
   absl::Status Load();
   absl::Status LoadSecret();
+  // What is wrong with the line, or "".
+  std::string LoadLine(std::string_view line);
+  // Files of format 1 knew no approval: what they list was trusted.
+  void ApproveAll();
   // Writes everything anew and appends to that file from then on.
   absl::Status Rewrite();
   absl::Status Append(const std::string& lines);
@@ -48,11 +60,14 @@ class FileFleetStore : public FleetStore {
   int lock_fd_ = -1;
   int fd_ = -1;
   int64_t bytes_ = 0;
+  int64_t compact_at_ = 0;  // rewritten when it has grown to this
   // An append failed and may have left half a line: rewrite before the next.
   bool torn_ = false;
   int64_t epoch_ = 0;
   std::string lease_secret_;
   std::map<std::string, KnownAgent> agents_;
+  std::map<std::string, v1::DeviceStanding> devices_;
+  std::deque<v1::DeviceEvent> events_;
 };
 
 }  // namespace regatta

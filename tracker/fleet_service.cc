@@ -13,6 +13,12 @@ namespace {
 // read at all.
 constexpr int64_t kMaxQueuedBytes = int64_t{4} << 20;
 
+// Of gRPC's name for a peer: "ipv4:127.0.0.1:40000", "ipv6:%5B::1%5D:40000".
+bool IsLocalPeer(const std::string& peer) {
+  return peer.starts_with("ipv4:127.") || peer.starts_with("ipv6:[::1]") ||
+         peer.starts_with("ipv6:%5B::1%5D") || peer.starts_with("unix:");
+}
+
 // How fast one session's messages are read.
 struct Pace {
   RateLimit messages;
@@ -36,7 +42,10 @@ grpc::ServerBidiReactor<v1::AgentMessage, v1::TrackerMessage>*
 FleetServiceImpl::Session(grpc::CallbackServerContext* context) {
   std::shared_ptr<Reactor> reactor = Reactor::Make(kMaxQueuedBytes);
   const SessionId session = sessions_.Add(reactor);
-  loop_.Post([session, caller = PeerOf(*context)](TrackerCore& core) {
+  SessionCaller caller;
+  caller.identity = PeerOf(*context);
+  caller.local = IsLocalPeer(context->peer());
+  loop_.Post([session, caller = std::move(caller)](TrackerCore& core) {
     core.SessionOpened(session, caller);
   });
   auto pace = std::make_shared<Pace>(options_, clock_.Steady());

@@ -8,6 +8,9 @@ bool IsDraining(std::string_view health) {
 
 v1::Presence PresenceOf(const Signs& signs, SteadyTime now,
                         const TrackerOptions& options) {
+  if (signs.returns_by && !signs.connected) {
+    return now < *signs.returns_by ? v1::PRESENCE_REBOOTING : v1::PRESENCE_LOST;
+  }
   const absl::Duration silent = now - signs.last_seen - signs.quiet;
   if (silent >= options.lost) return v1::PRESENCE_LOST;
   if (!signs.connected || silent >= options.suspect) {

@@ -3,6 +3,7 @@
 #ifndef REGATTA_TRACKER_HEALTH_H_
 #define REGATTA_TRACKER_HEALTH_H_
 
+#include <optional>
 #include <string_view>
 
 #include "absl/time/time.h"
@@ -16,10 +17,13 @@ struct Signs {
   bool connected = false;
   SteadyTime last_seen;
   absl::Duration quiet;  // announced silence, counted from last_seen
+  // It announced to be back by then.
+  std::optional<SteadyTime> returns_by;
 };
 
 // ONLINE while connected and heard of; SUSPECT when silent for
-// options.suspect or not connected; LOST when silent for options.lost.
+// options.suspect or not connected; LOST when silent for options.lost. One that
+// is gone as announced is REBOOTING until it is due, then LOST.
 v1::Presence PresenceOf(const Signs& signs, SteadyTime now,
                         const TrackerOptions& options);
 

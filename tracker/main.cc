@@ -7,15 +7,18 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "base/certs/authority.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "base/status_macros.h"
 #include "proto/security/audit_log.h"
 #include "proto/security/security_flags.h"
 #include "tracker/file_fleet_store.h"
+#include "tracker/fleet_config.h"
 #include "tracker/tracker_options.h"
 #include "tracker/tracker_service.h"
 
@@ -28,6 +31,8 @@ struct Flags {
   SecurityFlags security;
   std::string authority;
   std::string enrol;
+  std::vector<std::string> auto_approve_classes;
+  std::string fleet_config;
   TrackerOptions options;
 };
 
@@ -62,6 +67,18 @@ void AddFlags(CLI::App* app, Flags* flags) {
       ->type_name("HOST:PORT")
       ->needs(authority);
   TrackerOptions* options = &flags->options;
+  app->add_flag("--auto-approve", options->fleet.auto_approve.all,
+                "Give work to every new device, without an operator's "
+                "approval");
+  app->add_flag("--auto-approve-local", options->fleet.auto_approve.local,
+                "The same for devices whose agents run on this machine");
+  app->add_option("--auto-approve-class", flags->auto_approve_classes,
+                  "The same for devices of this class; may be repeated")
+      ->type_name("CLASS");
+  app->add_option("--fleet-config", flags->fleet_config,
+                  "File with labels and power hooks of boards, who needs no "
+                  "approval, and a webhook; see docs/operators-guide.md")
+      ->type_name("FILE");
   AddMilliseconds(app, "--heartbeat-ms", &options->heartbeat,
                   "How often agents report, milliseconds");
   AddMilliseconds(app, "--lease-ms", &options->lease,
@@ -88,6 +105,20 @@ void AddFlags(CLI::App* app, Flags* flags) {
 int Fail(const absl::Status& status) {
   std::cerr << "regatta-tracker: " << status.message() << std::endl;
   return absl::IsInvalidArgument(status) ? 2 : 1;
+}
+
+// What the flags say is added to what the file says.
+absl::Status ReadFleetFile(Flags* flags) {
+  FleetConfig& fleet = flags->options.fleet;
+  const AutoApprove by_flag = fleet.auto_approve;
+  if (!flags->fleet_config.empty()) {
+    ASSIGN_OR_RETURN(fleet, ReadFleetConfig(flags->fleet_config));
+  }
+  fleet.auto_approve.all |= by_flag.all;
+  fleet.auto_approve.local |= by_flag.local;
+  fleet.auto_approve.classes.insert(flags->auto_approve_classes.begin(),
+                                    flags->auto_approve_classes.end());
+  return absl::OkStatus();
 }
 
 int Serve(const Flags& flags) {
@@ -158,6 +189,11 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
+  }
+  const absl::Status read = regatta::ReadFleetFile(&flags);
+  if (!read.ok()) {
+    std::cerr << "regatta-tracker: " << read.message() << std::endl;
+    return 2;
   }
   return regatta::Serve(flags);
 }

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "tracker/canary_book.h"
 
 namespace regatta {
 namespace {
@@ -121,6 +122,13 @@ absl::Status CheckResults(const v1::ResultBatch& batch) {
 absl::Status CheckWork(const v1::Work& work) {
   RETURN_IF_ERROR(CheckId(work.work_id(), "work_id"));
   RETURN_IF_ERROR(CheckId(work.device_class(), "device_class"));
+  if (work.user().size() > kMaxIdBytes) {
+    return Bad("user of work ", work.work_id(), " has ", work.user().size(),
+               " bytes, at most ", kMaxIdBytes, " are allowed");
+  }
+  if (work.deadline_unix_ms() < 0) {
+    return Bad("deadline_unix_ms of work ", work.work_id(), " is negative");
+  }
   if (work.trials_size() < 1 || work.trials_size() > kMaxTrials) {
     return Bad("work ", work.work_id(), " has ", work.trials_size(),
                " trials, must have 1 to ", kMaxTrials);
@@ -199,6 +207,11 @@ absl::Status CheckAgentMessage(const v1::AgentMessage& message,
       return CheckChunk(message.blob_chunk());
     case v1::AgentMessage::kBuildEnd:
       return CheckId(message.build_end().order_id(), "order_id");
+    case v1::AgentMessage::kLeaving:
+      if (message.leaving().returns_within_ms() < 0) {
+        return Bad("returns_within_ms is negative");
+      }
+      return absl::OkStatus();
     case v1::AgentMessage::MESSAGE_NOT_SET:
       break;
   }
@@ -216,8 +229,13 @@ absl::Status CheckDispatchRequest(const v1::DispatchRequest& request) {
       if (id.find('/') != std::string::npos) {
         return Bad("server_id ", id, " contains a slash");
       }
+      if (id.front() == '~') {
+        return Bad("server_id ", id, " begins with ~, which is the tracker's");
+      }
       return absl::OkStatus();
     }
+    case v1::DispatchRequest::kCanaries:
+      return CanaryBook::Check(request.canaries());
     case v1::DispatchRequest::kSubmit:
       for (const v1::Work& work : request.submit().work()) {
         RETURN_IF_ERROR(CheckWork(work));

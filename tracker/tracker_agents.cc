@@ -40,17 +40,20 @@ void TrackerCore::OnHello(SessionId session, const v1::Hello& hello) {
     return;
   }
   Agent& agent = registry_.Upsert(hello.agent_id());
+  const bool rebooted = !agent.boot_id.empty() && !hello.boot_id().empty() &&
+                        agent.boot_id != hello.boot_id();
+  const bool announced =
+      agent.returns_by.has_value() || agent.reboot_until.has_value();
   if (agent.session) {
-    if (agent.instance_id != hello.instance_id() && Flaps(session, agent)) {
-      return;
-    }
     Close(*agent.session,
           absl::AbortedError(absl::StrCat("a newer session of agent ", agent.id,
                                           " took over")));
   }
   if (agent.instance_id != hello.instance_id()) {
-    agent.instance_id = hello.instance_id();
     agent.loop.Reset();
+    if (TakeTurns(agent, hello.instance_id()) && BarTurns(session, agent)) {
+      return;
+    }
   }
   agent.boot_id = hello.boot_id();
   agent.agent_version = hello.agent_version();
@@ -63,6 +66,8 @@ void TrackerCore::OnHello(SessionId session, const v1::Hello& hello) {
   agent.owes_results = false;  // it sends its whole spool again
   agent.measure_only = !hello.trusted_builders().empty();
   agent.devices_follow = hello.devices_follow();
+  agent.returns_by.reset();
+  agent.local = unnamed_sessions_.at(session).local;
   if (!agent.devices_follow) TakeDevices(agent, hello.devices());
   unnamed_sessions_.erase(session);
   sessions_[session] = agent.id;
@@ -79,7 +84,16 @@ void TrackerCore::OnHello(SessionId session, const v1::Hello& hello) {
   welcome->set_heartbeat_ms(absl::ToInt64Milliseconds(options_.heartbeat));
   welcome->set_lease_ms(absl::ToInt64Milliseconds(options_.lease));
   welcome->set_relays_builds(true);
-  Reconcile(agent, hello, welcome);
+  const std::vector<std::string> held = leases_.OfAgent(agent.id);
+  const bool mid_run = std::any_of(
+      held.begin(), held.end(),
+      [this](const std::string& id) { return leases_.Find(id)->accepted; });
+  Reconcile(agent, hello, rebooted && !announced, welcome);
+  if (rebooted) {
+    OnReboot(agent, announced, mid_run);
+  } else {
+    for (const std::string& id : agent.device_ids) lost_runs_.erase(id);
+  }
   Send(session, std::move(message));
   relay_.Add(session, hello);
   Reindex(agent);
@@ -122,15 +136,6 @@ void TrackerCore::TakeDevices(Agent& agent, const DeviceList& devices) {
   for (const v1::DeviceInfo& info : devices) PutDevice(agent, info);
 }
 
-void TrackerCore::PutDevice(Agent& agent, const v1::DeviceInfo& info) {
-  const bool is_new = registry_.FindDevice(info.device_id()) == nullptr;
-  Device& device = registry_.PutDevice(agent, info);
-  if (is_new) {
-    device.idle_order = ++idle_order_;
-    device.not_before = started_;
-  }
-}
-
 void TrackerCore::DropDevice(const std::string& device_id) {
   const std::string agent_id = registry_.FindDevice(device_id)->agent_id;
   for (const std::string& id : leases_.OfAgent(agent_id)) {
@@ -140,89 +145,6 @@ void TrackerCore::DropDevice(const std::string& device_id) {
     }
   }
   registry_.RemoveDevice(device_id);
-}
-
-void TrackerCore::Reconcile(Agent& agent, const v1::Hello& hello,
-                            v1::Welcome* welcome) {
-  std::set<std::string> continued;
-  for (const v1::HeldAssignment& held : hello.held()) {
-    v1::HeldVerdict* verdict = welcome->add_verdicts();
-    verdict->set_assignment_id(held.assignment_id());
-    verdict->set_verdict(Judge(agent, held));
-    verdict->set_lease_epoch(held.lease_epoch());
-    if (verdict->verdict() == v1::VERDICT_CONTINUE) {
-      verdict->set_lease_ms(absl::ToInt64Milliseconds(options_.lease));
-      continued.insert(held.assignment_id());
-    }
-  }
-  const SteadyTime now = clock_.Steady();
-  for (const std::string& id : leases_.OfAgent(agent.id)) {
-    if (continued.contains(id)) continue;
-    Lease& lease = *leases_.Find(id);
-    if (hello.spooled_results() > 0 && lease.accepted) {
-      lease.deadline = std::min(lease.deadline, now + options_.spool_grace);
-    } else {
-      LoseLease(id, absl::StrCat("agent ", agent.id,
-                                 " came back without it: it was restarted"));
-    }
-  }
-}
-
-v1::Verdict TrackerCore::Judge(Agent& agent, const v1::HeldAssignment& held) {
-  if (!Holds(agent, held.assignment_id(), held.lease_epoch(),
-             held.lease_proof())) {
-    return v1::VERDICT_ABANDON;
-  }
-  if (Lease* lease = leases_.Find(held.assignment_id())) {
-    if (lease->agent_id != agent.id || lease->epoch != held.lease_epoch() ||
-        lease->attempt != held.attempt()) {
-      return v1::VERDICT_ABANDON;
-    }
-    lease->accepted = true;
-    lease->deadline = clock_.Steady() + options_.lease;
-    return v1::VERDICT_CONTINUE;
-  }
-  if (WorkItem* work = FindWork(held.assignment_id())) {
-    if (work->state == WorkItem::State::kFinished) {
-      return work->finished_by == agent.id ? v1::VERDICT_CONTINUE
-                                           : v1::VERDICT_ABANDON;
-    }
-    if (work->dispatched) return v1::VERDICT_ABANDON;
-    Adopt(agent, held, work);
-    return v1::VERDICT_CONTINUE;
-  }
-  if (!MayBeWanted(held.assignment_id())) return v1::VERDICT_ABANDON;
-  Adopt(agent, held, nullptr);
-  return v1::VERDICT_CONTINUE;
-}
-
-void TrackerCore::Adopt(Agent& agent, const v1::HeldAssignment& held,
-                        WorkItem* work) {
-  Lease lease;
-  lease.assignment_id = held.assignment_id();
-  lease.agent_id = agent.id;
-  lease.attempt = held.attempt();
-  lease.epoch = held.lease_epoch();
-  lease.accepted = true;
-  lease.deadline = clock_.Steady() + options_.lease;
-  if (agent.device_ids.size() == 1) lease.device_id = *agent.device_ids.begin();
-  leases_.Add(lease);
-  agent.loop.Dispatched(clock_.Steady());
-  agent.holds_stored = true;
-  if (work == nullptr) return;
-  queue_.Remove(work->entry(), clock_.Steady());
-  work->state = WorkItem::State::kLeased;
-  work->dispatched = true;
-  work->attempt = std::max(work->attempt, lease.attempt);
-  waits_changed_ = true;
-}
-
-bool TrackerCore::MayBeWanted(std::string_view assignment_id) const {
-  const std::string_view server_id = ServerOf(assignment_id);
-  if (server_id.empty()) return false;
-  auto server = servers_.find(server_id);
-  if (server == servers_.end() || !server->second.stream) return true;
-  return clock_.Steady() < server->second.since + options_.orphan_grace;
 }
 
 void TrackerCore::OnHeartbeat(Agent& agent, const v1::Heartbeat& heartbeat) {
@@ -276,6 +198,10 @@ void TrackerCore::OnReply(Agent& agent, const v1::AssignmentReply& reply) {
   if (device != nullptr) {
     device->refusal = reply.reason();
     device->not_before = clock_.Steady() + options_.cool_down;
+    if (device->canary == reply.assignment_id()) {
+      CanaryVoid(lease->device_id,
+                 absl::StrCat("the agent refuses canaries: ", reply.reason()));
+    }
   }
   EndLease(reply.assignment_id());
   if (WorkItem* work = FindWork(reply.assignment_id())) Requeue(*work);
@@ -321,13 +247,36 @@ void TrackerCore::OnResult(
     lease = nullptr;  // of an earlier dispatch: stored, but ends nothing
   }
   if (lease != nullptr) lease->accepted = true;
+  if (auto revoked = revoked_.find(result.lease_epoch());
+      revoked != revoked_.end()) {
+    if (spooled.last()) revoked->second.confirmed = true;
+    *closed->add_acks() =
+        Ack(result, v1::ACK_STATUS_REJECTED,
+            absl::StrCat("the work was taken from device ",
+                         revoked->second.device_id, " before it ended"));
+    return;
+  }
+  if (server_id == kCanaryServer) {
+    *closed->add_acks() = Ack(result, v1::ACK_STATUS_STORED, "");
+    OnCanaryResult(agent, spooled);
+    return;
+  }
   WorkItem* work = FindWork(id);
   bool full = false;
   bool given_up = false;
+  std::string device_of_result;
   if (server_id.empty()) {
     *closed->add_acks() =
         Ack(result, v1::ACK_STATUS_REJECTED,
             absl::StrCat("assignment ", id, " is of no server"));
+  } else if (result.outcome() == v1::OUTCOME_DEVICE_FAULT && lease != nullptr &&
+             work != nullptr && RetriedElsewhere(*work, *lease, result)) {
+    *closed->add_acks() =
+        Ack(result, v1::ACK_STATUS_REJECTED,
+            "a device failure, not the trial's last word; nothing to store");
+    const std::string device_id = lease->device_id;
+    NoteTrial(device_id, /*fault=*/true, result.detail());
+    lease = leases_.Find(id);  // gone with a device that is quarantined now
   } else if (IsNoResult(result.outcome())) {
     *closed->add_acks() =
         Ack(result, v1::ACK_STATUS_REJECTED, "not a result; nothing to store");
@@ -340,6 +289,7 @@ void TrackerCore::OnResult(
     if (added == ResultBuffer::Added::kNew) {
       if (lease != nullptr) {
         queue_.Charge(id, absl::Nanoseconds(DeviceNs(result)));
+        device_of_result = lease->device_id;
       }
       (*fresh)[server_id].push_back(&result);
     }
@@ -350,6 +300,19 @@ void TrackerCore::OnResult(
       }
     }
   }
+  if (!device_of_result.empty()) {
+    NoteTrial(device_of_result, result.outcome() == v1::OUTCOME_DEVICE_FAULT,
+              result.detail());
+    lease = leases_.Find(id);
+  }
+  EndByResult(agent, spooled, lease, work, full, given_up);
+}
+
+void TrackerCore::EndByResult(Agent& agent, const v1::SpooledResult& spooled,
+                              const Lease* lease, WorkItem* work, bool full,
+                              bool given_up) {
+  const std::string& id = spooled.assignment_id();
+  const v1::TrialResult& result = spooled.result();
   if (lease != nullptr && spooled.last()) {
     const std::string device_id = lease->device_id;
     EndLease(id);
@@ -389,6 +352,7 @@ bool TrackerCore::GivenUp(const std::string& server_id) {
 }
 
 void TrackerCore::OnRelease(Agent& agent, const v1::Release& release) {
+  ConfirmStop(release.lease_epoch());
   if (auto it = cancelling_.find(release.assignment_id());
       it != cancelling_.end()) {
     // The agent's answer to the Cancel. Results can be right behind it.
@@ -409,6 +373,7 @@ void TrackerCore::OnRelease(Agent& agent, const v1::Release& release) {
   WorkItem* work = FindWork(release.assignment_id());
   if (work == nullptr) return;
   if (release.device_fault()) {
+    NoteTrial(device_id, /*fault=*/true, release.reason());
     RequeueLost(*work, device_id,
                 absl::StrCat("device ", device_id, ": ", release.reason()),
                 /*device_fault=*/true);

@@ -8,6 +8,25 @@
 #include "tracker/message_check.h"
 
 namespace regatta {
+namespace {
+
+std::map<std::string, PowerHook> HooksOf(const FleetConfig& fleet) {
+  std::map<std::string, PowerHook> hooks;
+  for (const auto& [id, board] : fleet.boards) {
+    if (board.power) hooks.emplace(id, *board.power);
+  }
+  return hooks;
+}
+
+std::map<std::string, DispatchQueue::Grant> GrantsOf(const FleetConfig& fleet) {
+  std::map<std::string, DispatchQueue::Grant> grants;
+  for (const auto& [user, config] : fleet.users) {
+    grants[user] = {config.weight, config.most_percent};
+  }
+  return grants;
+}
+
+}  // namespace
 
 TrackerCore::TrackerCore(const TrackerOptions& options, const Clock& clock,
                          Random& random, FleetStore& store)
@@ -16,11 +35,16 @@ TrackerCore::TrackerCore(const TrackerOptions& options, const Clock& clock,
       random_(random),
       store_(store),
       started_(clock.Steady()),
+      standings_(clock, store),
+      power_(HooksOf(options.fleet)),
       leases_(store.tracker_epoch()),
+      queue_(GrantsOf(options.fleet)),
       results_(options.max_buffered_results, options.max_buffered_bytes),
       relay_(RelayOptions(), clock),
       last_tick_(started_) {
   CHECK(Validate(options).ok()) << Validate(options).message();
+  RecallQuarantines();
+  RecallCycles();
   const int64_t wall_ms = WallMs();
   for (const KnownAgent& known : store_.Agents()) {
     const absl::Duration away =
@@ -32,6 +56,7 @@ TrackerCore::TrackerCore(const TrackerOptions& options, const Clock& clock,
       continue;
     }
     Agent& agent = registry_.Upsert(known.agent_id);
+    agent.boot_id = known.boot_id;
     agent.agent_version = known.agent_version;
     agent.compiler_version = known.compiler_version;
     agent.sandbox = known.sandbox;
@@ -43,16 +68,19 @@ TrackerCore::TrackerCore(const TrackerOptions& options, const Clock& clock,
         known.lost && away > absl::ZeroDuration() ? started_ + -away : started_;
     for (const v1::DeviceInfo& info : known.devices) {
       if (registry_.FindDevice(info.device_id()) != nullptr) continue;
-      RefreshState(registry_.PutDevice(agent, info), agent);
+      Device& device = registry_.PutDevice(agent, info);
+      // Its agent was stored, itself not: the store failed in between.
+      if (standings_.Find(info.device_id()) == nullptr) Admit(agent, info);
+      RefreshState(device, agent);
     }
     if (known.holds_leases) unreported_holders_.insert(known.agent_id);
   }
 }
 
 void TrackerCore::SessionOpened(SessionId session,
-                                const std::optional<Identity>& caller) {
-  unnamed_sessions_[session] = clock_.Steady();
-  if (caller) callers_.emplace(session, *caller);
+                                const SessionCaller& caller) {
+  unnamed_sessions_[session] = {clock_.Steady(), caller.local};
+  if (caller.identity) callers_.emplace(session, *caller.identity);
   RoomForSession(session);
 }
 
@@ -108,6 +136,9 @@ void TrackerCore::AgentSaid(SessionId session,
     case v1::AgentMessage::kDeviceUpdate:
       OnDeviceUpdate(agent, message.device_update());
       break;
+    case v1::AgentMessage::kLeaving:
+      OnLeaving(agent, message.leaving());
+      break;
     default:
       CHECK(false) << "checked above";
   }
@@ -128,7 +159,9 @@ void TrackerCore::Detach(SessionId session) {
   sessions_.erase(named);
   relay_.Remove(session);
   agent.session.reset();
-  agent.presence = v1::PRESENCE_SUSPECT;
+  agent.presence = agent.returns_by || agent.reboot_until
+                       ? v1::PRESENCE_REBOOTING
+                       : v1::PRESENCE_SUSPECT;
   agent.quiet = absl::ZeroDuration();
   fleet_changed_ = true;
   Reindex(agent);
@@ -171,6 +204,9 @@ void TrackerCore::ServerSaid(StreamId stream,
     case v1::DispatchRequest::kCommitAck:
       OnCommitAck(server_id, request.commit_ack());
       break;
+    case v1::DispatchRequest::kCanaries:
+      OfferCanaries(request.canaries());
+      break;
     case v1::DispatchRequest::REQUEST_NOT_SET:
       CHECK(false) << "checked above";
   }
@@ -205,6 +241,9 @@ void TrackerCore::Goodbye(absl::Duration reconnect_after) {
 }
 
 std::vector<Action> TrackerCore::TakeActions() {
+  for (v1::DeviceEvent& event : standings_.TakeNews()) {
+    actions_.push_back(Announce{std::move(event)});
+  }
   return std::exchange(actions_, {});
 }
 
@@ -228,6 +267,7 @@ void TrackerCore::Close(StreamId stream, const absl::Status& status) {
 
 void TrackerCore::Settle() {
   FlushRelay();
+  StartCanaries();
   DispatchDirty();
   ReportFleet(/*force=*/false);
 }

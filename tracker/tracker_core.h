@@ -30,22 +30,34 @@
 #include <unordered_map>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "base/certs/identity.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "regatta/v1/dispatch_service.pb.h"
 #include "regatta/v1/fleet_service.pb.h"
 #include "tracker/actions.h"
+#include "tracker/canary_book.h"
 #include "tracker/device_registry.h"
 #include "tracker/dispatch_queue.h"
+#include "tracker/fault_stats.h"
 #include "tracker/fleet_store.h"
 #include "tracker/lease_table.h"
 #include "tracker/module_relay.h"
+#include "tracker/power_book.h"
 #include "tracker/result_buffer.h"
+#include "tracker/standing_book.h"
 #include "tracker/tracker_options.h"
 #include "tracker/work_item.h"
 
 namespace regatta {
+
+// Who opened an agent's stream.
+struct SessionCaller {
+  // Whose certificate it came with; without one agents are what they say.
+  std::optional<Identity> identity;
+  bool local = false;  // from this machine
+};
 
 class TrackerCore {
  public:
@@ -53,10 +65,8 @@ class TrackerCore {
   TrackerCore(const TrackerOptions& options, const Clock& clock, Random& random,
               FleetStore& store);
 
-  // An agent's stream. `caller`: whose certificate it came with; without one
-  // agents are what they say they are.
-  void SessionOpened(SessionId session,
-                     const std::optional<Identity>& caller = std::nullopt);
+  // An agent's stream.
+  void SessionOpened(SessionId session, const SessionCaller& caller = {});
   void AgentSaid(SessionId session, const v1::AgentMessage& message);
   void SessionClosed(SessionId session);
 
@@ -72,6 +82,15 @@ class TrackerCore {
   void Goodbye(absl::Duration reconnect_after);
 
   v1::ListDevicesResponse ListDevices() const;
+  // An operator's command, carried out on all devices or on none;
+  // dispatch_service.proto says what errors mean.
+  absl::StatusOr<v1::ControlDevicesResponse> ControlDevices(
+      const v1::ControlDevicesRequest& request);
+  absl::StatusOr<v1::DeviceHistoryResponse> DeviceHistory(
+      const v1::DeviceHistoryRequest& request) const;
+
+  // A command of SwitchPower has ended.
+  void PowerDone(const std::string& device_id, const absl::Status& status);
 
   std::vector<Action> TakeActions();
 
@@ -84,15 +103,42 @@ class TrackerCore {
     // Away for options.server_away: its results stay in the agents' spools.
     bool given_up = false;
   };
+  // A session that has not said Hello.
+  struct Unnamed {
+    SteadyTime since;
+    bool local = false;
+  };
+  // Work that was taken from a device.
+  struct Revoked {
+    std::string device_id;
+    std::string agent_id;
+    SteadyTime at;
+    bool confirmed = false;  // the agent has stopped it
+  };
+  struct CanaryRun {
+    std::string device_id;
+    SteadyTime deadline;
+    CanaryJudgement worst;  // of the results so far
+  };
+  // What a board held when it went; whether that was its end shows when it is
+  // back.
+  struct LostRun {
+    std::string assignment_id;
+    std::vector<int> suspects;  // trials of the work
+  };
+  // As history spells it; read back after a restart.
+  static constexpr char kQuarantinedEvent[] = "quarantined";
 
-  // --- agents (tracker_agents.cc)
+  // --- agents (tracker_agents.cc; their devices: tracker_devices.cc)
   void OnHello(SessionId session, const v1::Hello& hello);
   // What stands in the way of serving these devices for the agent.
   absl::Status CheckOwnership(std::string_view agent_id,
                               const v1::Hello& hello);
   using DeviceList = google::protobuf::RepeatedPtrField<v1::DeviceInfo>;
   void TakeDevices(Agent& agent, const DeviceList& devices);
-  void Reconcile(Agent& agent, const v1::Hello& hello, v1::Welcome* welcome);
+  // `board_failed`: what it does not hold any more was lost with its board.
+  void Reconcile(Agent& agent, const v1::Hello& hello, bool board_failed,
+                 v1::Welcome* welcome);
   v1::Verdict Judge(Agent& agent, const v1::HeldAssignment& held);
   void Adopt(Agent& agent, const v1::HeldAssignment& held, WorkItem* work);
   void OnHeartbeat(Agent& agent, const v1::Heartbeat& heartbeat);
@@ -102,15 +148,92 @@ class TrackerCore {
       Agent& agent, const v1::SpooledResult& spooled,
       std::map<std::string, std::vector<const v1::TrialResult*>>* fresh,
       v1::ResultAck* rejected);
+  // What the result means for its lease (null: it has none) and its work.
+  // `full`: it was left to the spool; `given_up`: its server was.
+  void EndByResult(Agent& agent, const v1::SpooledResult& spooled,
+                   const Lease* lease, WorkItem* work, bool full,
+                   bool given_up);
   // Whether the server was away for so long that nothing is kept for it.
   bool GivenUp(const std::string& server_id);
   void OnRelease(Agent& agent, const v1::Release& release);
   void OnDeviceUpdate(Agent& agent, const v1::DeviceUpdate& update);
+  void OnLeaving(Agent& agent, const v1::Leaving& leaving);
   void PutDevice(Agent& agent, const v1::DeviceInfo& info);
   void DropDevice(const std::string& device_id);
   void LoseAgent(Agent& agent);
   // Whether a server may yet ask for what this assignment runs.
   bool MayBeWanted(std::string_view assignment_id) const;
+
+  // --- what people decide about devices (tracker_control.cc)
+  // A device that shows up gets a standing; another agent's is a new one.
+  void Admit(const Agent& agent, const v1::DeviceInfo& info);
+  bool AutoApproved(const Agent& agent, const v1::DeviceInfo& info) const;
+  absl::StatusOr<std::vector<std::string>> Select(
+      const v1::DeviceSelector& selector) const;
+  std::string ClassOf(const std::string& device_id) const;
+  // Makes the tracker act on a standing that was changed.
+  void FollowStanding(const std::string& device_id);
+  // Takes everything from the device, without an attempt; what comes of it
+  // later is refused.
+  void ClearDevice(const std::string& device_id);
+  bool HoldsWork(const std::string& device_id) const;
+  void ConfirmStop(int64_t lease_epoch);
+  void AdvanceHolds(SteadyTime now);
+  // Whether it takes the work of jobs, were it there and free.
+  bool TakesJobs(const Device& device) const;
+
+  // --- canaries (tracker_canaries.cc)
+  bool HasCanary(const Device& device) const;
+  bool WantsCanary(const Device& device, int load, SteadyTime now) const;
+  void OfferCanaries(const v1::Canaries& canaries);
+  void StartCanaries();
+  void OnCanaryResult(Agent& agent, const v1::SpooledResult& spooled);
+  void EndCanary(const std::string& device_id,
+                 const CanaryJudgement& judgement);
+  void CanaryPassed(const std::string& device_id);
+  void CanaryVoid(const std::string& device_id, const std::string& why);
+  void CanaryFailed(const std::string& device_id,
+                    const CanaryJudgement& judgement);
+  // Whether another board of the class passed a canary of late.
+  bool HasProvenPeer(const Device& device) const;
+  void AdvanceCanaries(SteadyTime now);
+  // The board owes a canary before the next work of jobs.
+  void Unprove(const std::string& device_id, const std::string& reason);
+  // As Unprove; a quarantined board comes on probation.
+  void AfterReset(const std::string& device_id, const std::string& reason);
+
+  // --- whose fault it is (tracker_faults.cc)
+  // Trials that may have been running.
+  static std::vector<int> Suspects(const WorkItem& work);
+  // The board failed while one of the trials ran; one that two boards failed
+  // with ends as crashed.
+  void Blame(WorkItem& work, const std::vector<int>& suspects,
+             const std::string& device_id, const std::string& why);
+  void RememberLoss(const WorkItem& work, const std::string& device_id);
+  void OnReboot(Agent& agent, bool announced, bool mid_run);
+  // A trial ended on the device, or the device failed during it.
+  void NoteTrial(const std::string& device_id, bool fault,
+                 const std::string& why);
+  void JudgeBoard(const std::string& device_id);
+  // Whether a device failure is kept from the server, since another board is
+  // to try.
+  bool RetriedElsewhere(WorkItem& work, const Lease& lease,
+                        const v1::TrialResult& result);
+  void Quarantine(const std::string& device_id, const std::string& why);
+  void LiftBrake(const std::string& device_class, const std::string& why);
+  void ReindexClass(const std::string& device_class);
+  void RecallQuarantines();
+
+  // --- power (tracker_power.cc)
+  absl::Status CheckPower(v1::DeviceCommand command,
+                          const std::vector<std::string>& ids) const;
+  void StartPower(v1::DeviceCommand command, const std::string& device_id);
+  void AdvancePower(SteadyTime now);
+  // Its board's power is about to go.
+  bool IsSwitched(const Device& device) const;
+  // The board is back after a reboot; true: its power was switched.
+  bool PowerProven(const std::string& device_id);
+  void RecallCycles();
 
   // --- builders (tracker_builders.cc)
   // Whether this message of an agent is one that the relay passes on.
@@ -136,10 +259,15 @@ class TrackerCore {
              int64_t lease_epoch, std::string_view proof) const;
   // Counts; ends the session of an agent that does it often.
   void SpokeForOthers(Agent& agent);
-  // Counts that two processes are one agent at once. True: too often, both
-  // sessions are closed.
-  bool Flaps(SessionId session, Agent& agent);
-  void Bar(Agent& agent, const std::string& what, const std::string& why);
+  // Notes the process that speaks for the agent. True: two take turns, too
+  // often.
+  bool TakeTurns(Agent& agent, const std::string& instance_id);
+  // Quarantines what two processes serve by turns. True: with a certificate,
+  // which is not let in any more; the session was closed.
+  bool BarTurns(SessionId session, Agent& agent);
+  // Closes the session and lets that certificate in no more for a while.
+  void Bar(SessionId session, const std::string& agent_id,
+           const std::string& what, const std::string& why);
   void NoteRefusal(SessionId session, const std::string& what,
                    const std::string& why);
 
@@ -177,10 +305,13 @@ class TrackerCore {
   // The tracker's own result for every trial that has none.
   void ReportUnfinished(WorkItem& work, v1::Outcome outcome,
                         const std::string& detail);
+  void ReportTrials(WorkItem& work, const std::vector<int>& trials,
+                    v1::Outcome outcome, const std::string& detail);
   void EndLease(const std::string& assignment_id);
   // The agent is told to drop it, if connected.
   void RevokeLease(const std::string& assignment_id);
-  void LoseLease(const std::string& assignment_id, const std::string& why);
+  void LoseLease(const std::string& assignment_id, const std::string& why,
+                 bool board_failed = false);
 
   bool StillHeldBack(std::string_view device_class) const;
   // The best device for the work now; nullptr: none, or a better one will come.
@@ -228,13 +359,23 @@ class TrackerCore {
 
   // Sessions that said Hello know their agent; the others when they opened.
   std::map<SessionId, std::string> sessions_;
-  std::map<SessionId, SteadyTime> unnamed_sessions_;
+  std::map<SessionId, Unnamed> unnamed_sessions_;
   std::map<SessionId, Identity> callers_;     // of those with certificates
   std::map<std::string, SteadyTime> barred_;  // agents, until when
   std::map<StreamId, std::string> streams_;   // "": not attached yet
   std::map<std::string, Server, std::less<>> servers_;
 
   DeviceRegistry registry_;
+  StandingBook standings_;
+  std::map<int64_t, Revoked> revoked_;  // by lease epoch
+  CanaryBook canaries_;
+  std::map<std::string, CanaryRun, std::less<>> canary_runs_;
+  std::set<std::string> wants_canary_;
+  int64_t canary_number_ = 0;
+  FaultStats faults_;
+  ClassBrake brake_;
+  PowerBook power_;
+  std::map<std::string, std::vector<LostRun>> lost_runs_;  // by device
   LeaseTable leases_;
   DispatchQueue queue_;
   ResultBuffer results_;

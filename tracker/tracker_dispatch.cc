@@ -41,6 +41,13 @@ void TrackerCore::RequeueLost(WorkItem& work, const std::string& device_id,
   work.loss_device = device_id;
   work.loss_is_fault = device_fault;
   if (!device_id.empty()) work.failed_devices.insert(device_id);
+  if (device_fault && !device_id.empty()) {
+    Blame(work, Suspects(work), device_id, why);
+    if (work.AllReported()) {
+      Requeue(work);
+      return;
+    }
+  }
   if (work.attempt >= options_.max_attempts) {
     GiveUp(work);
     return;
@@ -64,11 +71,20 @@ void TrackerCore::GiveUp(WorkItem& work) {
 
 void TrackerCore::ReportUnfinished(WorkItem& work, v1::Outcome outcome,
                                    const std::string& detail) {
-  std::vector<v1::TrialResult> results;
+  std::vector<int> unfinished;
   for (int i = 0; i < work.work.trials_size(); ++i) {
     if (work.trials[i].reported_attempt > 0 || work.trials[i].committed) {
       continue;
     }
+    unfinished.push_back(i);
+  }
+  ReportTrials(work, unfinished, outcome, detail);
+}
+
+void TrackerCore::ReportTrials(WorkItem& work, const std::vector<int>& trials,
+                               v1::Outcome outcome, const std::string& detail) {
+  std::vector<v1::TrialResult> results;
+  for (int i : trials) {
     v1::TrialResult result;
     *result.mutable_spec() = work.work.trials(i);
     result.set_outcome(outcome);
@@ -89,9 +105,11 @@ void TrackerCore::ReportUnfinished(WorkItem& work, v1::Outcome outcome,
 void TrackerCore::EndLease(const std::string& assignment_id) {
   const Lease lease = *leases_.Find(assignment_id);
   leases_.Remove(assignment_id);
+  canary_runs_.erase(assignment_id);
   queue_.Ended(assignment_id, clock_.Steady());
   if (Device* device = registry_.FindDevice(lease.device_id)) {
     device->idle_order = ++idle_order_;
+    if (device->canary == assignment_id) device->canary.clear();
   }
   Agent& agent = *registry_.FindAgent(lease.agent_id);
   agent.last_leased = clock_.Steady();
@@ -110,13 +128,16 @@ void TrackerCore::RevokeLease(const std::string& assignment_id) {
 }
 
 void TrackerCore::LoseLease(const std::string& assignment_id,
-                            const std::string& why) {
+                            const std::string& why, bool board_failed) {
   const Lease lease = *leases_.Find(assignment_id);
   EndLease(assignment_id);
   WorkItem* work = FindWork(assignment_id);
   if (work == nullptr) return;
   if (lease.accepted) {
-    RequeueLost(*work, lease.device_id, why, /*device_fault=*/false);
+    if (!board_failed && !lease.device_id.empty()) {
+      RememberLoss(*work, lease.device_id);
+    }
+    RequeueLost(*work, lease.device_id, why, board_failed);
   } else {
     Requeue(*work);
   }
@@ -146,13 +167,17 @@ void TrackerCore::Reindex(Agent& agent) {
   for (const std::string& id : agent.device_ids) {
     Device& device = *registry_.FindDevice(id);
     const int load = leases_.Load(agent.id, id);
-    if (available && !IsDraining(device.info.health()) &&
+    if (available && !IsDraining(device.info.health()) && TakesJobs(device) &&
         !WaitsForBuilder(agent, device) && load < device.info.credit() &&
         now >= device.not_before) {
       registry_.SetFree(device, load);
       dirty_.insert(device.key);
     } else {
       registry_.SetFree(device, std::nullopt);
+    }
+    if (available && !IsDraining(device.info.health()) &&
+        WantsCanary(device, load, now)) {
+      wants_canary_.insert(id);
     }
     RefreshState(device, agent);
   }
@@ -183,8 +208,8 @@ Device* TrackerCore::ChooseDevice(const WorkItem& work, const MatchKey& key) {
       const Device& device = *registry_.FindDevice(id);
       const Agent& agent = *registry_.FindAgent(device.agent_id);
       if (Objection(work, id) < least && device.info.credit() > 0 &&
-          !IsDraining(device.info.health()) && Available(agent) &&
-          !WaitsForBuilder(agent, device)) {
+          !IsDraining(device.info.health()) && TakesJobs(device) &&
+          Available(agent) && !WaitsForBuilder(agent, device)) {
         return nullptr;
       }
     }
@@ -217,7 +242,9 @@ void TrackerCore::DispatchDirty() {
       placed.push_back(id);
       return true;
     };
-    while (!registry_.Free(key).empty() && queue_.PlaceNext(key, place)) {
+    const int64_t credit = registry_.CreditOfClass(key.device_class);
+    while (!registry_.Free(key).empty() &&
+           queue_.PlaceNext(key, credit, clock_.Steady(), place)) {
     }
   }
   // Marked by the placing itself; what is left has no device to go to.
@@ -251,7 +278,8 @@ bool TrackerCore::RecordHolders(
   for (const Agent* agent : holders) {
     known.push_back(ToKnown(*agent, registry_, WallMs()));
   }
-  absl::Status status = store_.Put(known);
+  absl::Status status = standings_.Flush();
+  if (status.ok()) status = store_.Put(known);
   store_error_ = std::string(status.message());
   if (status.ok()) return true;
   LOG(kError) << "no work is sent to boards: " << status.message();

@@ -1,6 +1,7 @@
 // TrackerCore's distrust of agents: an agent with a certificate speaks for
 // itself, its devices and the assignments that it was given.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,13 @@
 #include "tracker/tracker_core.h"
 
 namespace regatta {
+namespace {
+
+// Of an agent's processes, those that were replaced.
+constexpr size_t kPastInstances = 8;
+constexpr absl::Duration kTakeoverWindow = absl::Minutes(10);
+
+}  // namespace
 
 bool TrackerCore::RoomForSession(SessionId session) {
   const char* full = nullptr;
@@ -95,32 +103,46 @@ void TrackerCore::SpokeForOthers(Agent& agent) {
       absl::StrCat(times.size(),
                    " results for trials that it does not hold within a minute");
   times.clear();
-  Bar(agent, "ResultBatch", why);
+  Bar(*agent.session, agent.id, "ResultBatch", why);
 }
 
-bool TrackerCore::Flaps(SessionId session, Agent& agent) {
-  if (!callers_.contains(session)) return false;
+bool TrackerCore::TakeTurns(Agent& agent, const std::string& instance_id) {
+  std::deque<std::string>& past = agent.past_instances;
+  const bool back =
+      std::find(past.begin(), past.end(), instance_id) != past.end();
+  if (!agent.instance_id.empty()) past.push_back(agent.instance_id);
+  if (past.size() > kPastInstances) past.pop_front();
+  agent.instance_id = instance_id;
+  if (!back) return false;
   const SteadyTime now = clock_.Steady();
   std::deque<SteadyTime>& times = agent.takeovers;
   times.push_back(now);
-  while (now - times.front() > absl::Minutes(10)) times.pop_front();
+  while (now - times.front() > kTakeoverWindow) times.pop_front();
   if (static_cast<int>(times.size()) <= options_.max_takeovers) return false;
-  const std::string why =
-      absl::StrCat("two processes use the certificate of agent ", agent.id,
-                   " at once: revoke it, and give each its own");
   times.clear();
-  Bar(agent, "Hello", why);
-  Close(session, absl::PermissionDeniedError(why));
   return true;
 }
 
-void TrackerCore::Bar(Agent& agent, const std::string& what,
-                      const std::string& why) {
-  barred_[agent.id] = clock_.Steady() + options_.barred;
-  LOG(kWarning) << "agent " << agent.id << " is not let in for "
+bool TrackerCore::BarTurns(SessionId session, Agent& agent) {
+  const std::set<std::string, std::less<>> ids = agent.device_ids;
+  for (const std::string& id : ids) {
+    Quarantine(id,
+               absl::StrCat("two agents take turns under the name ", agent.id));
+  }
+  if (!callers_.contains(session)) return false;
+  Bar(session, agent.id, "Hello",
+      absl::StrCat("two processes use the certificate of agent ", agent.id,
+                   " by turns: revoke it, and give each its own"));
+  return true;
+}
+
+void TrackerCore::Bar(SessionId session, const std::string& agent_id,
+                      const std::string& what, const std::string& why) {
+  barred_[agent_id] = clock_.Steady() + options_.barred;
+  LOG(kWarning) << "agent " << agent_id << " is not let in for "
                 << absl::FormatDuration(options_.barred) << ": " << why;
-  NoteRefusal(*agent.session, what, why);
-  Close(*agent.session,
+  NoteRefusal(session, what, why);
+  Close(session,
         absl::PermissionDeniedError(absl::StrCat("session ended: ", why)));
 }
 

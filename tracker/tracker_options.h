@@ -6,10 +6,13 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "tracker/fleet_config.h"
 
 namespace regatta {
 
 struct TrackerOptions {
+  // Who needs no approval, what boards come with, where events go.
+  FleetConfig fleet;
   // What agents are told: how often to send a heartbeat, and how long an
   // assignment stays theirs after each HeartbeatAck.
   absl::Duration heartbeat = absl::Seconds(10);
@@ -47,6 +50,18 @@ struct TrackerOptions {
   // under way: at most, and after the agent said that it stopped.
   absl::Duration cancel_grace = absl::Seconds(5);
   absl::Duration cancel_answered_grace = absl::Seconds(1);
+  // An agent that announced its return is not lost for so long, at most.
+  absl::Duration longest_reboot = absl::Seconds(300);
+  // So long a device counts as busy with work that was taken from it, unless
+  // its agent says before that it has stopped.
+  absl::Duration confirm_stop = absl::Seconds(5);
+  // A canary comes after so long, or so many trials, whichever is first. A
+  // round that takes longer than the limit has failed; one that failed is
+  // repeated after the retry time.
+  absl::Duration canary_interval = absl::Minutes(30);
+  int64_t canary_trials = 500;
+  absl::Duration canary_limit = absl::Seconds(120);
+  absl::Duration canary_retry = absl::Seconds(2);
   // Boards not seen for this long are forgotten.
   absl::Duration forget_agent = absl::Hours(24 * 30);
   // How often Tick is called, and the lateness from which a tick counts as a
@@ -75,8 +90,9 @@ struct TrackerOptions {
   // An agent that sends so many results for trials that it does not hold within
   // a minute is not let in for `barred`. Where agents have certificates.
   int max_not_owner_per_minute = 10;
-  // The same for a certificate that is used by two processes, which take the
-  // agent's session from one another more often than this in ten minutes.
+  // Two processes that take the name of one agent by turns more often than this
+  // in ten minutes: its devices are quarantined, and its certificate, where it
+  // has one, is barred as above.
   int max_takeovers = 5;
   absl::Duration barred = absl::Minutes(10);
   // Of one message from an agent.

@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "proto/outcome_names.h"
+#include "tracker/operator_state.h"
 #include "tracker/tracker_core.h"
 #include "tracker/wait_reason.h"
 
@@ -17,8 +19,8 @@ void TrackerCore::Tick() {
   const SteadyTime now = clock_.Steady();
   AbsorbStall(now);
   std::vector<SessionId> silent;
-  for (const auto& [session, opened] : unnamed_sessions_) {
-    if (now - opened >= options_.hello) silent.push_back(session);
+  for (const auto& [session, unnamed] : unnamed_sessions_) {
+    if (now - unnamed.since >= options_.hello) silent.push_back(session);
   }
   for (SessionId session : silent) {
     Close(session, absl::InvalidArgumentError(absl::StrCat(
@@ -31,6 +33,12 @@ void TrackerCore::Tick() {
   }
   CheckPresence(now);
   ExpireLeases(now);
+  AdvanceHolds(now);
+  AdvanceCanaries(now);
+  AdvancePower(now);
+  for (const std::string& device_class : brake_.Due(now)) {
+    LiftBrake(device_class, "ten minutes have passed");
+  }
   if (!store_error_.empty()) MarkAllDirty();
   FlushStore();
   ForgetAgents(now);
@@ -38,6 +46,7 @@ void TrackerCore::Tick() {
   DropAwayServers(now);
   relay_.Tick();
   FlushRelay();
+  StartCanaries();
   DispatchDirty();
   ReportFleet(/*force=*/false);
   if (now - last_wait_report_ >= options_.wait_report_interval) {
@@ -64,15 +73,23 @@ void TrackerCore::AbsorbStall(SteadyTime now) {
   }
   relay_.ExtendBy(stall);
   for (auto& [id, until] : cancelling_) until = until + stall;
-  for (auto& [session, opened] : unnamed_sessions_) {
-    opened = std::min(now, opened + stall);
+  for (auto& [session, unnamed] : unnamed_sessions_) {
+    unnamed.since = std::min(now, unnamed.since + stall);
   }
+  standings_.ExtendAll(stall);
+  for (auto& [id, run] : canary_runs_) run.deadline = run.deadline + stall;
 }
 
 void TrackerCore::CheckPresence(SteadyTime now) {
   for (auto& [id, agent] : registry_.agents()) {
+    // It said that it would go, and did not.
+    for (std::optional<SteadyTime>* due :
+         {&agent.returns_by, &agent.reboot_until}) {
+      if (agent.session && *due && now >= **due) due->reset();
+    }
     const v1::Presence presence =
-        PresenceOf({agent.session.has_value(), agent.last_seen, agent.quiet},
+        PresenceOf({agent.session.has_value(), agent.last_seen, agent.quiet,
+                    agent.returns_by ? agent.returns_by : agent.reboot_until},
                    now, options_);
     if (presence != agent.presence) {
       fleet_changed_ = waits_changed_ = true;
@@ -83,7 +100,13 @@ void TrackerCore::CheckPresence(SteadyTime now) {
       }
     }
     const bool holds = !leases_.OfAgent(id).empty();
+    const bool was_stuck = agent.loop.stuck();
     agent.loop.Judge(holds, now, options_.stuck);
+    if (agent.loop.stuck() && !was_stuck) {
+      for (const std::string& device_id : agent.device_ids) {
+        Unprove(device_id, "its work loop stood still");
+      }
+    }
     // Also ends cool-downs and notices a stuck loop.
     Reindex(agent);
     if (holds) agent.last_leased = now;
@@ -126,8 +149,10 @@ void TrackerCore::FlushStore() {
     known.push_back(ToKnown(agent, registry_, WallMs() - silent_ms));
     stored.push_back(&agent);
   }
-  if (known.empty() && store_error_.empty()) return;
-  absl::Status status = store_.Put(known);
+  // Before their agents: what the store lists was admitted.
+  absl::Status status = standings_.Flush();
+  if (status.ok() && known.empty() && store_error_.empty()) return;
+  if (status.ok()) status = store_.Put(known);
   if (!status.ok() && store_error_.empty()) LOG(kError) << status.message();
   store_error_ = std::string(status.message());
   if (!status.ok()) return;
@@ -152,6 +177,9 @@ void TrackerCore::ForgetAgents(SteadyTime now) {
       LOG(kWarning) << status.message();
     }
     unreported_holders_.erase(id);
+    for (const std::string& device : registry_.FindAgent(id)->device_ids) {
+      standings_.Forget(device);
+    }
     registry_.Remove(id);
     fleet_changed_ = waits_changed_ = true;
   }
@@ -192,13 +220,24 @@ void TrackerCore::DropAwayServers(SteadyTime now) {
 }
 
 void TrackerCore::RefreshState(Device& device, const Agent& agent) {
+  const v1::DeviceStanding& standing =
+      *standings_.Find(device.info.device_id());
   std::string state = "idle";
-  if (agent.presence == v1::PRESENCE_LOST) {
-    state = "lost";
+  if (standing.operator_state() != v1::OPERATOR_STATE_NORMAL) {
+    state = OperatorStateName(standing.operator_state());
+  } else if (standing.trust() == v1::TRUST_PENDING ||
+             standing.trust() == v1::TRUST_QUARANTINED ||
+             standing.trust() == v1::TRUST_BROKEN) {
+    state = TrustName(standing.trust());
+  } else if (agent.presence == v1::PRESENCE_LOST ||
+             agent.presence == v1::PRESENCE_REBOOTING) {
+    state = PresenceName(agent.presence);
   } else if (agent.presence != v1::PRESENCE_ONLINE || agent.loop.stuck()) {
     state = "suspect";
   } else if (IsDraining(device.info.health())) {
     state = "draining";
+  } else if (standing.trust() == v1::TRUST_UNKNOWN && HasCanary(device)) {
+    state = "checking";
   } else if (leases_.Load(agent.id, device.info.device_id()) > 0) {
     state = "busy";
   } else if (WaitsForBuilder(agent, device)) {
@@ -226,6 +265,17 @@ v1::DeviceStatus TrackerCore::StatusOf(const Device& device) const {
   status.set_state_since_ms(
       absl::ToInt64Milliseconds(now - device.state_since));
   status.set_last_seen_ms(absl::ToInt64Milliseconds(now - agent.last_seen));
+  *status.mutable_standing() = *standings_.Find(device.info.device_id());
+  status.mutable_standing()->clear_canary_times();
+  status.set_obstacle(ObstacleOf(status.standing()));
+  if (status.obstacle().empty() &&
+      !brake_.Why(device.info.device_class()).empty()) {
+    status.set_obstacle("kept from work with its whole class: " +
+                        brake_.Why(device.info.device_class()));
+  }
+  if (status.obstacle().empty() && IsDraining(device.info.health())) {
+    status.set_obstacle(device.info.health());
+  }
   for (const std::string& id : leases_.OfAgent(agent.id)) {
     const Lease& lease = leases_.all().find(id)->second;
     if (!lease.device_id.empty() &&
@@ -318,6 +368,12 @@ std::string TrackerCore::WhyWaiting(const MatchKey& key) const {
     return absl::StrCat("waiting for ", unreported_holders_.size(),
                         " agent(s) to report after the tracker's restart");
   }
+  if (const std::string brake = brake_.Why(key.device_class); !brake.empty()) {
+    return absl::StrCat("no work for ", key.device_class, ": ", brake,
+                        "; it goes on ten minutes after that, or by: regatta "
+                        "device release --class ",
+                        key.device_class);
+  }
   const SteadyTime now = clock_.Steady();
   std::vector<BoardView> boards;
   for (const auto& [id, device] : registry_.devices()) {
@@ -334,6 +390,12 @@ std::string TrackerCore::WhyWaiting(const MatchKey& key) const {
     board.health = device.info.health();
     board.refusal = device.refusal;
     board.waits_for_builder = WaitsForBuilder(agent, device);
+    const v1::DeviceStanding& standing = *standings_.Find(id);
+    board.obstacle = ObstacleOf(standing);
+    if (board.obstacle.empty() && standing.trust() == v1::TRUST_UNKNOWN &&
+        HasCanary(device)) {
+      board.obstacle = "to be proven by a canary";
+    }
     boards.push_back(std::move(board));
   }
   return WaitText(key, boards);

@@ -152,7 +152,8 @@ void TrackerCore::CancelItem(WorkItem& work) {
     return;
   }
   waits_changed_ = true;
-  if (work.state == WorkItem::State::kQueued) queue_.Remove(work.entry(), clock_.Steady());
+  if (work.state == WorkItem::State::kQueued)
+    queue_.Remove(work.entry(), clock_.Steady());
   if (work.state == WorkItem::State::kLeased) {
     const bool begun = leases_.Find(work.assignment_id)->accepted;
     RevokeLease(work.assignment_id);
@@ -208,7 +209,8 @@ void TrackerCore::CommitTrial(const std::string& server_id,
     }
   }
   if (!work->AllCommitted()) return;
-  if (work->state == WorkItem::State::kQueued) queue_.Remove(work->entry(), clock_.Steady());
+  if (work->state == WorkItem::State::kQueued)
+    queue_.Remove(work->entry(), clock_.Steady());
   // A late result of another agent was enough.
   if (leases_.Find(work->assignment_id)) RevokeLease(work->assignment_id);
   EraseWork(*work);

@@ -14,6 +14,9 @@
 #include "tracker/core_loop.h"
 #include "tracker/dispatch_service.h"
 #include "tracker/fleet_service.h"
+#include "tracker/http_post.h"
+#include "tracker/power_runner.h"
+#include "tracker/webhook.h"
 
 namespace regatta {
 namespace {
@@ -35,13 +38,31 @@ void SetChannelArguments(grpc::ServerBuilder* builder) {
 }
 
 constexpr int kMaxJoinBytes = 64 << 10;
+constexpr absl::Duration kWebhookLimit = absl::Seconds(10);
+
+absl::Status CheckHttp(const FleetConfig& fleet) {
+  bool wanted = !fleet.webhook.empty();
+  for (const auto& [id, board] : fleet.boards) {
+    if (!board.power) continue;
+    for (const PowerCommand* command :
+         {&board.power->off, &board.power->on, &board.power->cycle}) {
+      wanted |= !command->url.empty();
+    }
+  }
+  if (!wanted || HttpAvailable()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "the fleet's file names URLs, but this program was built without "
+      "cpp-httplib; install libcpp-httplib-dev and build again");
+}
 
 }  // namespace
 
 struct TrackerService::Parts {
   std::unique_ptr<AuditLog> no_audit;
   AuditLog* audit = nullptr;
+  std::unique_ptr<Webhook> webhook;  // none: nobody wants to know
   std::unique_ptr<CoreLoop> loop;
+  std::unique_ptr<PowerRunner> power;
   std::unique_ptr<FleetServiceImpl> fleet;
   std::unique_ptr<DispatchServiceImpl> dispatch;
   std::unique_ptr<AuthorityDesk> desk;
@@ -58,7 +79,26 @@ struct TrackerService::Parts {
     server.reset();
     enrolment_server.reset();
     keeper.reset();
+    if (power != nullptr) power->Stop();
     loop.reset();
+  }
+
+  // Whom the fleet's operator wants told, and what switches power.
+  absl::Status ReachOut(const FleetConfig& fleet) {
+    RETURN_IF_ERROR(CheckHttp(fleet));
+    if (!fleet.webhook.empty()) {
+      webhook = std::make_unique<Webhook>(
+          [url = fleet.webhook](const std::string& body) {
+            return HttpPost(url, body, "application/json", kWebhookLimit);
+          });
+    }
+    power = std::make_unique<PowerRunner>(
+        [this](const std::string& device_id, const absl::Status& status) {
+          loop->Post([device_id, status](TrackerCore& core) {
+            core.PowerDone(device_id, status);
+          });
+        });
+    return absl::OkStatus();
   }
 
   void Deliver(Action action) {
@@ -71,6 +111,10 @@ struct TrackerService::Parts {
             fleet->Close(a.session, a.status);
           } else if constexpr (std::is_same_v<T, SendToServer>) {
             dispatch->Send(a.stream, std::move(a.event));
+          } else if constexpr (std::is_same_v<T, SwitchPower>) {
+            power->Run(a.device_id, a.command);
+          } else if constexpr (std::is_same_v<T, regatta::Announce>) {
+            if (webhook != nullptr) webhook->Notify(a.event);
           } else if constexpr (std::is_same_v<T, CloseServer>) {
             dispatch->Close(a.stream, a.status);
           } else {
@@ -113,6 +157,7 @@ absl::StatusOr<std::unique_ptr<TrackerService>> TrackerService::Start(
     parts->no_audit = AuditLog::Nowhere(clock);
     parts->audit = parts->no_audit.get();
   }
+  RETURN_IF_ERROR(parts->ReachOut(options.fleet));
   // No action exists before a stream does, and no stream before the services.
   parts->loop = std::make_unique<CoreLoop>(
       options, clock, random, store,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -29,7 +30,8 @@ std::string Away(const std::vector<BoardView>& boards) {
   std::vector<std::string> parts;
   for (const auto& [presence, name] :
        {std::pair{v1::PRESENCE_LOST, "lost"},
-        std::pair{v1::PRESENCE_SUSPECT, "suspect"}}) {
+        std::pair{v1::PRESENCE_SUSPECT, "suspect"},
+        std::pair{v1::PRESENCE_REBOOTING, "rebooting"}}) {
     int64_t count = 0;
     absl::Duration shortest = absl::InfiniteDuration();
     for (const BoardView& board : boards) {
@@ -71,12 +73,25 @@ std::string Differences(const MatchKey& key,
   return absl::StrJoin(parts, "; ");
 }
 
-}  // namespace
+// "3 of 6 rpi5 boards drained by ann: fan swap", one part for each obstacle.
+std::vector<std::string> Obstacles(const std::string& name,
+                                   const std::vector<BoardView>& boards) {
+  std::map<std::string, int64_t> counts;
+  for (const BoardView& board : boards) {
+    if (!board.obstacle.empty()) ++counts[board.obstacle];
+  }
+  std::vector<std::string> parts;
+  for (const auto& [obstacle, count] : counts) {
+    parts.push_back(absl::StrCat(
+        count, " of ", Boards(std::ssize(boards), name), " ", obstacle));
+  }
+  return parts;
+}
 
-std::string WaitText(const MatchKey& key,
-                     const std::vector<BoardView>& boards) {
+// Of boards that neither people nor the tracker keep from work.
+std::string FreeToWork(const MatchKey& key,
+                       const std::vector<BoardView>& boards) {
   const std::string& name = key.device_class;
-  if (boards.empty()) return absl::StrCat("no ", name, " board is registered");
   int64_t online = 0;
   std::vector<BoardView> matching;
   for (const BoardView& board : boards) {
@@ -120,6 +135,21 @@ std::string WaitText(const MatchKey& key,
     parts.push_back("the free ones are to be avoided or failed this work");
   }
   parts.insert(parts.end(), notes.begin(), notes.end());
+  return absl::StrJoin(parts, "; ");
+}
+
+}  // namespace
+
+std::string WaitText(const MatchKey& key,
+                     const std::vector<BoardView>& boards) {
+  const std::string& name = key.device_class;
+  if (boards.empty()) return absl::StrCat("no ", name, " board is registered");
+  std::vector<BoardView> free;
+  for (const BoardView& board : boards) {
+    if (board.obstacle.empty()) free.push_back(board);
+  }
+  std::vector<std::string> parts = Obstacles(name, boards);
+  if (!free.empty()) parts.insert(parts.begin(), FreeToWork(key, free));
   return absl::StrJoin(parts, "; ");
 }
 

@@ -22,12 +22,14 @@ struct BoardView {
   int load = 0;
   std::string health;
   std::string refusal;
+  std::string obstacle;  // why people or the tracker keep work from it; or ""
   bool waits_for_builder = false;  // measure-only, and none that fits is here
 };
 
 // "no znver4-2c board is online; 1 lost for 3 min"
 // "2 of 2 znver4-2c boards busy"
 // "1 znver4-2c board has compiler a1, the job needs b2"
+// "3 of 6 rpi5 boards drained by ann: fan swap"
 // Durations are coarse, so that the text does not change all the time.
 std::string WaitText(const MatchKey& key, const std::vector<BoardView>& boards);
 

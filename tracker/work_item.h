@@ -33,6 +33,7 @@ inline std::string_view ServerOf(std::string_view assignment_id) {
 struct TrialState {
   int reported_attempt = 0;  // 0: no result yet
   bool committed = false;
+  std::set<std::string> failed_boards;  // that failed while it ran
 };
 
 struct WorkItem {
@@ -73,6 +74,8 @@ struct WorkItem {
     const auto weight = [](double w) { return w > 0 ? w : 1; };
     return {.key = key(),
             .job = job(),
+            .user = work.user(),
+            .deadline_unix_ms = work.deadline_unix_ms(),
             .priority = work.priority(),
             .sequence = sequence,
             .assignment_id = assignment_id,

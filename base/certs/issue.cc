@@ -126,6 +126,8 @@ Certificate IssueCertificate(const Certificate& authority,
                "critical,digitalSignature");
   AddExtension(certificate, authority.get(), NID_ext_key_usage,
                "serverAuth,clientAuth");
+  AddExtension(certificate, authority.get(), NID_subject_key_identifier,
+               "hash");
   AddExtension(certificate, authority.get(), NID_authority_key_identifier,
                "keyid");
   AddExtension(certificate, authority.get(), NID_subject_alt_name,

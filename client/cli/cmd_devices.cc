@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iostream>
 
 #include "absl/strings/escaping.h"
@@ -10,6 +11,7 @@
 #include "client/cli/format.h"
 #include "client/cli/server_client.h"
 #include "proto/device_build.h"
+#include "proto/outcome_names.h"
 
 namespace regatta::cli {
 namespace {
@@ -19,15 +21,42 @@ struct Flags {
   bool json = false;
 };
 
+std::string LabelsOf(const v1::DeviceStanding& standing) {
+  std::vector<std::string> labels;
+  for (const auto& [name, value] : standing.labels()) {
+    labels.push_back(absl::StrCat(name, "=", value));
+  }
+  std::sort(labels.begin(), labels.end());
+  return labels.empty() ? "-" : absl::StrJoin(labels, " ");
+}
+
+// Why it takes no work, or is not believed yet; "" when all is well.
+std::string NoteOn(const v1::DeviceStatus& device) {
+  const v1::DeviceStanding& standing = device.standing();
+  const std::string& id = device.info().device_id();
+  if (standing.trust() == v1::TRUST_PENDING) {
+    return absl::StrCat(id, " waits for approval: regatta device approve ", id);
+  }
+  if (!device.obstacle().empty()) {
+    return absl::StrCat(id, " is ", device.obstacle());
+  }
+  if (standing.trust() == v1::TRUST_UNKNOWN) {
+    return absl::StrCat(id, " is to be proven by a canary: ",
+                        standing.trust_standing().reason());
+  }
+  return "";
+}
+
 void PrintDevices(const v1::ListDevicesResponse& response) {
   if (response.devices().empty()) {
     std::cout << "No board has registered. Start an agent on one: "
                  "regatta-agent --tracker HOST:PORT\n";
     return;
   }
-  std::vector<std::vector<std::string>> rows = {{"ID", "KIND", "CLASS", "STATE",
-                                                 "SINCE", "HEALTH", "NOISE",
-                                                 "PEAK", "RUNS", "BUILT BY"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"ID", "KIND", "CLASS", "STATE", "SINCE", "TRUST", "HEALTH", "NOISE",
+       "PEAK", "RUNS", "BUILT BY", "LABELS"}};
+  std::vector<std::string> notes;
   for (const v1::DeviceStatus& device : response.devices()) {
     const v1::DeviceInfo& info = device.info();
     rows.push_back({
@@ -36,6 +65,7 @@ void PrintDevices(const v1::ListDevicesResponse& response) {
         info.device_class() + (info.simulated() ? " (simulated)" : ""),
         device.state(),
         FormatSpan(device.state_since_ms()) + " ago",
+        TrustName(device.standing().trust()),
         info.health(),
         info.has_noise_floor()
             ? absl::StrFormat("%.2f %%", info.noise_floor() * 100)
@@ -46,10 +76,15 @@ void PrintDevices(const v1::ListDevicesResponse& response) {
         !device.measure_only()
             ? "itself"
             : (device.builder().empty() ? "nobody" : device.builder()),
+        LabelsOf(device.standing()),
     });
+    if (std::string note = NoteOn(device); !note.empty()) {
+      notes.push_back(std::move(note));
+    }
   }
-  std::cout << FormatTable(rows)
-            << "Noise is the measured spread between two timings of one "
+  std::cout << FormatTable(rows);
+  for (const std::string& note : notes) std::cout << note << "\n";
+  std::cout << "Noise is the measured spread between two timings of one "
                "kernel; peak is f32, measured, of one core of a CPU or of the "
                "whole device.\n";
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
+#include "client/cli/asker.h"
 #include "client/cli/commands.h"
 #include "client/cli/documents.h"
 #include "client/cli/exit_code.h"
@@ -44,6 +45,7 @@ struct Flags {
   bool fresh = false;
   std::string name;
   int priority = 0;
+  double deadline = 0;
   bool detach = false;
   bool json = false;
 };
@@ -70,6 +72,7 @@ absl::StatusOr<v1::SubmitJobRequest> RequestOfFlags(const Flags& flags) {
   request.set_has_seed(flags.seed_option->count() > 0);
   request.set_seed(flags.seed);
   request.set_priority(flags.priority);
+  request.set_deadline_minutes(flags.deadline);
   request.set_fresh(flags.fresh);
   request.set_weight(flags.weight);
   return request;
@@ -83,6 +86,7 @@ absl::StatusOr<v1::SubmitJobRequest> Request(const Flags& flags) {
   }
   auto request = from_file ? ReadJobsFile(flags.file) : RequestOfFlags(flags);
   RETURN_IF_ERROR(request.status());
+  request->set_user(AskerName());
   // Sent again after a lost answer, it is the same job.
   request->set_request_id(absl::StrCat(getpid(), "-", RealClock().Steady().ns,
                                        "-",
@@ -246,6 +250,8 @@ AddedCommand AddTune(CLI::App& app) {
                     "Use no log for seeds, dedupe or model");
   command->add_option("--name", flags->name, "A name for people. Default: none")
       ->check(Utf8Text());
+  AddNumber(command, "--deadline-minutes", &flags->deadline, 0.01, 1e5,
+            "Wanted within so many minutes: goes before your other jobs");
   AddWholeNumber(command, "--priority", &flags->priority, -100, 100,
                  "Higher goes first; -100 to 100")
       ->default_str("0");

@@ -44,6 +44,8 @@ struct Flags {
   bool no_rebuilds = false;
   bool tls = false;
   bool insecure_plaintext = false;
+  bool no_auto_approve = false;
+  std::string fleet_config;
   std::string devices;  // the agent's default where empty
   std::string cuda_driver;
 };
@@ -169,6 +171,10 @@ class Fleet {
       tracker.insert(tracker.end(), {"--authority", identities_->authority(),
                                      "--enrol", EnrolAt()});
     }
+    if (!flags_.no_auto_approve) tracker.push_back("--auto-approve-local");
+    if (!flags_.fleet_config.empty()) {
+      tracker.insert(tracker.end(), {"--fleet-config", flags_.fleet_config});
+    }
     RETURN_IF_ERROR(supervisor_.Start(
         Daemon("regatta-tracker", std::move(tracker),
                [this] { return Accepts(host_, server_port_ + 1); }),
@@ -192,13 +198,15 @@ class Fleet {
     if (!flags_.cuda_driver.empty()) {
       arguments.insert(arguments.end(), {"--cuda-driver", flags_.cuda_driver});
     }
-    return supervisor_.Start(
+    DaemonSpec agent =
         Daemon("regatta-agent", std::move(arguments),
                // It listens on nothing; one that is misconfigured ends at once.
                [started] {
                  return RealClock().Steady() - started > absl::Seconds(1);
-               }),
-        stop);
+               });
+    // The first lets a candidate end, the second does not wait for it.
+    agent.stop_signals = {SIGTERM, SIGINT};
+    return supervisor_.Start(std::move(agent), stop);
   }
 
   void Tend() {
@@ -349,6 +357,12 @@ AddedCommand AddUp(CLI::App& app) {
   command->add_flag("--no-rebuilds", flags->no_rebuilds,
                     "The server runs no compiler: it does not find out whether "
                     "answers of another compiler version are exact");
+  command->add_flag("--no-auto-approve", flags->no_auto_approve,
+                    "Boards on this machine wait for approval, too");
+  command
+      ->add_option("--fleet-config", flags->fleet_config,
+                   "The tracker's file of boards, power hooks and users")
+      ->type_name("FILE");
   command->add_option("--program-dir", flags->program_dir,
                       "Folder of the daemons' programs. Default: this "
                       "program's");

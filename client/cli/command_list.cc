@@ -5,9 +5,9 @@ namespace regatta::cli {
 
 absl::Span<const Command> Commands() {
   static constexpr Command kCommands[] = {
-      {AddUp},     {AddDevices}, {AddTune},    {AddJobs},    {AddCancel},
-      {AddResume}, {AddBest},    {AddRecords}, {AddCompile}, {AddRun},
-      {AddOps},    {AddLog},     {AddCerts},   {AddAudit},
+      {AddUp},     {AddDevices}, {AddDevice}, {AddTune},    {AddJobs},
+      {AddCancel}, {AddResume},  {AddBest},   {AddRecords}, {AddCompile},
+      {AddRun},    {AddOps},     {AddLog},    {AddCerts},   {AddAudit},
   };
   return kCommands;
 }

@@ -12,6 +12,7 @@ using AddedCommand = std::pair<CLI::App*, CommandBody>;
 
 AddedCommand AddUp(CLI::App& app);
 AddedCommand AddDevices(CLI::App& app);
+AddedCommand AddDevice(CLI::App& app);
 AddedCommand AddTune(CLI::App& app);
 AddedCommand AddJobs(CLI::App& app);
 AddedCommand AddCancel(CLI::App& app);

@@ -79,9 +79,31 @@ Json TextOrNull(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
 
+Json StandingDocument(const v1::DeviceStanding& standing) {
+  const auto axis = [](const std::string& state, const v1::Standing& s) {
+    return Json{{"state", state},
+                {"reason", TextOrNull(s.reason())},
+                {"by", TextOrNull(s.by())},
+                {"since_unix_ms", PositiveOrNull(s.since_unix_ms())},
+                {"until_unix_ms", PositiveOrNull(s.until_unix_ms())}};
+  };
+  Json labels = Json::object();
+  for (const auto& [name, value] : standing.labels()) labels[name] = value;
+  const bool draining =
+      standing.operator_state() == v1::OPERATOR_STATE_DRAINING;
+  return {
+      {"trust", axis(TrustName(standing.trust()), standing.trust_standing())},
+      {"operator", axis(OperatorStateName(standing.operator_state()),
+                        standing.operator_standing())},
+      {"next_operator_state",
+       draining ? Json(OperatorStateName(standing.next())) : Json(nullptr)},
+      {"labels", labels},
+  };
+}
+
 Json DeviceDocument(const v1::DeviceStatus& device) {
   const v1::DeviceInfo& info = device.info();
-  return {
+  Json document = {
       {"id", info.device_id()},
       {"device_class", info.device_class()},
       {"kind", KindOf(info)},
@@ -111,7 +133,20 @@ Json DeviceDocument(const v1::DeviceStatus& device) {
       {"builder", TextOrNull(device.builder())},
       {"running", device.running()},
       {"running_workload", TextOrNull(device.running_what())},
+      {"presence", PresenceName(device.presence())},
+      {"obstacle", TextOrNull(device.obstacle())},
   };
+  document.update(StandingDocument(device.standing()));
+  return document;
+}
+
+Json EventDocument(const v1::DeviceEvent& event) {
+  return {{"unix_ms", event.unix_ms()},
+          {"device", TextOrNull(event.device_id())},
+          {"device_class", TextOrNull(event.device_class())},
+          {"what", event.what()},
+          {"reason", TextOrNull(event.reason())},
+          {"by", event.by()}};
 }
 
 Json BuilderDocument(const v1::BuilderStatus& builder) {
@@ -146,6 +181,8 @@ Json JobDocument(const v1::Job& job) {
       {"reason", TextOrNull(job.reason())},
       {"name", TextOrNull(job.name())},
       {"priority", job.priority()},
+      {"user", TextOrNull(job.user())},
+      {"deadline_unix_ms", PositiveOrNull(job.deadline_unix_ms())},
       {"weight", job.weight()},
       {"strategy", job.strategy()},
       {"seed", job.seed()},

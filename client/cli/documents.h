@@ -13,6 +13,9 @@ using Json = nlohmann::ordered_json;
 
 Json DeviceDocument(const v1::DeviceStatus& device);
 Json BuilderDocument(const v1::BuilderStatus& builder);
+// Trust, operator state and labels.
+Json StandingDocument(const v1::DeviceStanding& standing);
+Json EventDocument(const v1::DeviceEvent& event);
 Json JobDocument(const v1::Job& job);
 Json BestDocument(const v1::BestAnswer& answer);
 Json RecordDocument(const v1::Record& record);

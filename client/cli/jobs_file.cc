@@ -228,6 +228,9 @@ absl::Status ReadSettings(const Object& object, v1::SubmitJobRequest* request) {
   int64_t priority = 0;
   RETURN_IF_ERROR(object.Whole("priority", -100, 100, &priority));
   request->set_priority(static_cast<int32_t>(priority));
+  double deadline = 0;
+  RETURN_IF_ERROR(object.Number("deadline_minutes", 0.01, 1e5, &deadline));
+  request->set_deadline_minutes(deadline);
   std::string strategy(SearchStrategies().front().name);
   RETURN_IF_ERROR(object.Text("strategy", &strategy));
   if (FindSearchStrategy(strategy) == nullptr) {
@@ -413,8 +416,9 @@ absl::StatusOr<v1::SubmitJobRequest> ParseJobsFile(
   }
   ASSIGN_OR_RETURN(const Json json, ParseDocument(file, text));
   const Object document(file, "", json);
-  RETURN_IF_ERROR(document.Check({"name", "priority", "weight", "strategy",
-                                  "seed", "fresh", "budget", "tasks"}));
+  RETURN_IF_ERROR(
+      document.Check({"name", "priority", "deadline_minutes", "weight",
+                      "strategy", "seed", "fresh", "budget", "tasks"}));
   v1::SubmitJobRequest request;
   RETURN_IF_ERROR(ReadSettings(document, &request));
   RETURN_IF_ERROR(ReadTasks(file, document, &request, symbols));

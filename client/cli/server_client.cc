@@ -127,6 +127,16 @@ absl::StatusOr<v1::ListAuditResponse> ServerClient::ListAudit(int64_t limit) {
                              request);
 }
 
+absl::StatusOr<v1::ControlDevicesResponse> ServerClient::ControlDevices(
+    const v1::ControlDevicesRequest& request) {
+  return impl_->Call(&v1::TuningService::Stub::ControlDevices, request);
+}
+
+absl::StatusOr<v1::DeviceHistoryResponse> ServerClient::DeviceHistory(
+    const v1::DeviceHistoryRequest& request) {
+  return impl_->Call(&v1::TuningService::Stub::DeviceHistory, request);
+}
+
 absl::Status ServerClient::ListRecords(
     const v1::ListRecordsRequest& request,
     const std::function<void(const v1::Record&)>& visit) {

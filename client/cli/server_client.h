@@ -31,6 +31,10 @@ class ServerClient {
   absl::StatusOr<v1::BestAnswer> Best(const v1::BestRequest& request);
   absl::StatusOr<v1::ListDevicesResponse> ListDevices();
   absl::StatusOr<v1::ListAuditResponse> ListAudit(int64_t limit);
+  absl::StatusOr<v1::ControlDevicesResponse> ControlDevices(
+      const v1::ControlDevicesRequest& request);
+  absl::StatusOr<v1::DeviceHistoryResponse> DeviceHistory(
+      const v1::DeviceHistoryRequest& request);
 
   // Calls `visit` for every record; stops at the first error.
   absl::Status ListRecords(const v1::ListRecordsRequest& request,

@@ -139,7 +139,7 @@ void Supervisor::Tend(const std::function<void(const std::string&)>& log) {
 void Supervisor::StopAll() {
   for (auto it = daemons_.rbegin(); it != daemons_.rend(); ++it) {
     if (it->pid <= 0) continue;
-    kill(it->pid, SIGTERM);
+    for (int number : it->spec.stop_signals) kill(it->pid, number);
     const SteadyTime deadline = clock_.Steady() + kStopLimit;
     int wait_status = 0;
     while (waitpid(it->pid, &wait_status, WNOHANG) == 0) {

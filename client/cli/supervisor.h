@@ -10,6 +10,7 @@
 #ifndef REGATTA_CLIENT_CLI_SUPERVISOR_H_
 #define REGATTA_CLIENT_CLI_SUPERVISOR_H_
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -28,6 +29,8 @@ struct DaemonSpec {
   std::string program;  // path
   std::vector<std::string> arguments;
   std::string log_path;  // standard output and error are appended here
+  // What stops it at once, one after the other; each another signal.
+  std::vector<int> stop_signals = {SIGTERM};
   // Whether it serves now; asked until it is first true.
   std::function<bool()> ready;
 };
@@ -39,7 +42,7 @@ class Supervisor {
   static constexpr absl::Duration kLongestRestartDelay = absl::Seconds(5);
   // A daemon that ran this long is restarted at once again.
   static constexpr absl::Duration kCalmAfter = absl::Seconds(30);
-  // After SIGTERM; then SIGKILL.
+  // After its stop_signals; then SIGKILL.
   static constexpr absl::Duration kStopLimit = absl::Seconds(4);
 
   explicit Supervisor(const Clock& clock) : clock_(clock) {}

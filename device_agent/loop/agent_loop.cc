@@ -151,9 +151,7 @@ void AgentLoop::OnMessage(const v1::TrackerMessage& message) {
     case v1::TrackerMessage::kCancel:
       return OnCancel(message.cancel());
     case v1::TrackerMessage::kDrain:
-      LOG(kInfo) << "draining: " << message.drain().reason();
-      draining_ = true;
-      return;
+      return OnDrainMessage(message.drain());
     case v1::TrackerMessage::kBuildOrder:
     case v1::TrackerMessage::kBuildAnswer:
     case v1::TrackerMessage::kBlobAsk:
@@ -190,7 +188,8 @@ void AgentLoop::OnWelcome(const v1::Welcome& welcome) {
   const SteadyTime now = clock_->Steady();
   state_ = State::kWelcomed;
   welcomed_at_ = now;
-  draining_ = false;
+  draining_ = !leaving_.empty();
+  late_releases_.clear();
   heartbeat_ =
       Clamp(welcome.heartbeat_ms(), absl::Milliseconds(50), absl::Minutes(1));
   if (welcome.lease_ms() > 0) {
@@ -260,10 +259,14 @@ void AgentLoop::OnDevices(std::vector<v1::DeviceInfo> devices) {
 v1::DeviceUpdate AgentLoop::ShownDevices() const {
   v1::DeviceUpdate update;
   *update.mutable_devices() = hello_.devices();
-  if (spool_trouble_.empty()) return update;
+  std::string trouble = leaving_;
+  if (trouble.empty() && !spool_trouble_.empty()) {
+    trouble =
+        absl::StrCat("the result spool cannot be written: ", spool_trouble_);
+  }
+  if (trouble.empty()) return update;
   for (v1::DeviceInfo& device : *update.mutable_devices()) {
-    device.set_health(absl::StrCat("draining: the result spool cannot be ",
-                                   "written: ", spool_trouble_));
+    device.set_health(absl::StrCat("draining: ", trouble));
   }
   return update;
 }
@@ -276,6 +279,52 @@ void AgentLoop::SendDevices() {
   v1::AgentMessage message;
   *message.mutable_device_update() = std::move(update);
   Send(std::move(message));
+}
+
+void AgentLoop::OnDrain(const std::string& reason,
+                        absl::Duration returns_within) {
+  leaving_ = reason;
+  draining_ = true;
+  for (auto& [id, held] : held_) FinishHeld(id, held);
+  SendDevices();
+  if (state_ != State::kWelcomed || returns_within <= absl::ZeroDuration()) {
+    return;
+  }
+  v1::AgentMessage message;
+  message.mutable_leaving()->set_reason(reason);
+  message.mutable_leaving()->set_returns_within_ms(
+      absl::ToInt64Milliseconds(returns_within));
+  Send(std::move(message));
+}
+
+void AgentLoop::OnDrainMessage(const v1::Drain& drain) {
+  LOG(kInfo) << "draining: " << drain.reason();
+  if (drain.device_ids().empty()) {
+    draining_ = true;
+    return;
+  }
+  for (auto& [id, held] : held_) {
+    const auto& ids = drain.device_ids();
+    if (std::find(ids.begin(), ids.end(), held.device_id) != ids.end()) {
+      FinishHeld(id, held);
+    }
+  }
+}
+
+void AgentLoop::FinishHeld(const std::string& assignment_id, Held& held) {
+  if (held.curtailed || held.finishing) return;
+  held.finishing = true;
+  gate_.Close(assignment_id);
+  actions_.push_back(FinishAction{assignment_id});
+}
+
+void AgentLoop::OnFinished(const std::string& assignment_id) {
+  const auto it = held_.find(assignment_id);
+  if (it == held_.end() || !it->second.finishing) return;
+  if (state_ == State::kWelcomed && !it->second.curtailed) {
+    late_releases_.emplace_back(assignment_id, it->second.lease_epoch);
+  }
+  held_.erase(it);
 }
 
 void AgentLoop::OnShutdown() {
@@ -299,7 +348,7 @@ void AgentLoop::SetLease(const std::string& assignment_id, Held& held,
   const SteadyTime now = clock_->Steady();
   held.curtail_at = now + lease * kCurtailAt;
   held.expires_at = now + lease;
-  gate_.Open(assignment_id, held.curtail_at);
+  if (!held.finishing) gate_.Open(assignment_id, held.curtail_at);
 }
 
 void AgentLoop::Renew(const std::string& assignment_id, Held& held,

@@ -28,6 +28,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -59,6 +60,10 @@ struct StartAction {
 struct StopAction {
   std::string assignment_id;
 };
+// What runs of it ends, nothing more is started. Answered by OnFinished.
+struct FinishAction {
+  std::string assignment_id;
+};
 // For whoever orders or makes modules over this session.
 struct SessionAction {
   SessionState state;
@@ -68,7 +73,7 @@ struct BuildAction {
 };
 using AgentAction =
     std::variant<ConnectAction, CloseAction, SendAction, StartAction,
-                 StopAction, SessionAction, BuildAction>;
+                 StopAction, FinishAction, SessionAction, BuildAction>;
 
 class AgentLoop {
  public:
@@ -106,6 +111,18 @@ class AgentLoop {
   // Time has passed; `work_ticks` is the runner's. Call at NextWake() at the
   // latest.
   void OnTick(int64_t work_ticks);
+  // Nothing of the assignment runs any more, after a FinishAction.
+  void OnFinished(const std::string& assignment_id);
+  // Takes nothing new for the rest of this process; the candidates that run
+  // end, the rest is given back. With `returns_within` the tracker is told to
+  // expect the agent back: the board reboots.
+  void OnDrain(const std::string& reason, absl::Duration returns_within);
+  // Whether there is nothing left to wait for after OnDrain: no work, no
+  // result that a connected tracker may yet take.
+  bool drained() const {
+    return state_ != State::kWelcomed ||
+           (held_.empty() && spool_->count() == 0);
+  }
   // Stops and gives back everything held. Only Settle may follow.
   void OnShutdown();
 
@@ -130,6 +147,7 @@ class AgentLoop {
     int64_t start_epoch = 0;  // as the runner was given it
     bool started = false;     // a result came
     bool curtailed = false;   // starts nothing more; given back
+    bool finishing = false;   // starts nothing more; given back when it is idle
     SteadyTime curtail_at;
     SteadyTime expires_at;
   };
@@ -150,6 +168,8 @@ class AgentLoop {
   void OnHeartbeatAck(const v1::HeartbeatAck& ack);
   void OnResultAck(const v1::ResultAck& ack);
   void OnCancel(const v1::Cancel& cancel);
+  void OnDrainMessage(const v1::Drain& drain);
+  void FinishHeld(const std::string& assignment_id, Held& held);
   void OnGoodbye(const v1::Goodbye& goodbye);
   void ShowSession(const SessionState& state);
 
@@ -200,6 +220,9 @@ class AgentLoop {
   std::map<std::string, Held> held_;
   std::deque<KeptLease> kept_proofs_;  // oldest first
   bool draining_ = false;
+  std::string leaving_;  // why this process drains for good, or ""
+  // Sent after the results that came before them.
+  std::vector<std::pair<std::string, int64_t>> late_releases_;
   std::string spool_trouble_;  // why the spool cannot be written, or ""
   SteadyTime probe_spool_at_;  // counts while there is trouble
   int64_t work_ticks_ = 0;

@@ -66,6 +66,14 @@ void AgentRuntime::SendBuildMessage(v1::AgentMessage message) {
   });
 }
 
+void AgentRuntime::Drain(const std::string& reason,
+                         absl::Duration returns_within) {
+  Post([this, reason, returns_within](AgentLoop& loop) {
+    loop.OnDrain(reason, returns_within);
+    draining_ = true;
+  });
+}
+
 void AgentRuntime::Stop() {
   {
     std::lock_guard lock(mutex_);
@@ -105,6 +113,7 @@ void AgentRuntime::Run() {
       loop_.OnTick(runner_->WorkTicks());
     }
     for (AgentAction& action : loop_.Settle()) Perform(action);
+    if (draining_) drained_ = loop_.drained();
   }
 }
 
@@ -115,6 +124,11 @@ void AgentRuntime::Perform(AgentAction& action) {
     runner_->Start(std::move(start->assignment));
   } else if (auto* stop = std::get_if<StopAction>(&action)) {
     runner_->Stop(stop->assignment_id);
+  } else if (auto* finish = std::get_if<FinishAction>(&action)) {
+    const std::string id = finish->assignment_id;
+    runner_->Finish(id, [this, id] {
+      Post([id](AgentLoop& loop) { loop.OnFinished(id); });
+    });
   } else if (auto* session = std::get_if<SessionAction>(&action)) {
     if (peer_ != nullptr) peer_->OnSession(session->state);
   } else if (auto* build = std::get_if<BuildAction>(&action)) {

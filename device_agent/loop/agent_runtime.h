@@ -6,6 +6,7 @@
 #ifndef REGATTA_DEVICE_AGENT_LOOP_AGENT_RUNTIME_H_
 #define REGATTA_DEVICE_AGENT_LOOP_AGENT_RUNTIME_H_
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -42,6 +43,11 @@ class AgentRuntime {
   void SetBuildPeer(BuildPeer* peer);
   // For build peers: an order or an answer, sent if the session is up.
   void SendBuildMessage(v1::AgentMessage message);
+  // Takes nothing new; what runs ends, the rest is given back. See
+  // AgentLoop::OnDrain.
+  void Drain(const std::string& reason, absl::Duration returns_within);
+  // After Drain: there is nothing left to wait for.
+  bool Drained() const { return drained_; }
   // Gives everything held back, stops the runner's work, closes the connection
   // and ends the thread. A second call does nothing.
   void Stop();
@@ -66,6 +72,8 @@ class AgentRuntime {
   std::condition_variable wake_;
   std::deque<Event> events_;
   bool stopping_ = false;
+  std::atomic<bool> draining_ = false;
+  std::atomic<bool> drained_ = false;
   // Tells events of the present connection from late ones of earlier ones.
   int64_t connection_number_ = 0;
   std::thread thread_;

@@ -4,6 +4,7 @@
 #ifndef REGATTA_DEVICE_AGENT_LOOP_AGENT_SETUP_H_
 #define REGATTA_DEVICE_AGENT_LOOP_AGENT_SETUP_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,7 +37,8 @@ struct AgentFlags {
   bool measure_only = false;
   std::vector<std::string> trust_builders;  // keys, or files with keys
   int builder_wait_s = 120;
-  std::string lock_folder;  // "": DefaultLockFolder()
+  std::string lock_folder;        // "": DefaultLockFolder()
+  int64_t returns_within_ms = 0;  // told to the tracker when this agent stops
 };
 
 // What a board can build for; answered by its build worker.

@@ -21,7 +21,8 @@ void AgentLoop::OnAssign(const v1::Assignment& assignment) {
   if (const auto it = held_.find(id); it != held_.end()) {
     Held& held = it->second;
     if (assignment.lease_epoch() < held.lease_epoch) return;  // out of date
-    if (!held.curtailed && clock_->Steady() < held.curtail_at) {
+    if (!held.curtailed && !held.finishing &&
+        clock_->Steady() < held.curtail_at) {
       // Sent again, the answer was lost or late: it is being run already.
       held.lease_epoch = assignment.lease_epoch();
       held.lease_proof = assignment.lease_proof();
@@ -226,6 +227,9 @@ void AgentLoop::SettleSpool() {
 std::vector<AgentAction> AgentLoop::Settle() {
   SettleSpool();
   if (state_ == State::kWelcomed) SendResults();
+  for (const auto& [id, epoch] : std::exchange(late_releases_, {})) {
+    SendRelease(id, epoch, "drained");
+  }
   return std::exchange(actions_, {});
 }
 

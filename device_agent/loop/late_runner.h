@@ -7,6 +7,7 @@
 #define REGATTA_DEVICE_AGENT_LOOP_LATE_RUNNER_H_
 
 #include <atomic>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -27,6 +28,11 @@ class LateRunner : public TrialRunner {
   }
   void Stop(const std::string& assignment_id) override {
     if (runner_ != nullptr) runner_.load()->Stop(assignment_id);
+  }
+  void Finish(const std::string& assignment_id,
+              std::function<void()> done) override {
+    if (runner_ == nullptr) return done();
+    runner_.load()->Finish(assignment_id, std::move(done));
   }
   void UpdateDevice(const v1::DeviceInfo& device) override {
     CHECK(runner_ != nullptr);

@@ -7,9 +7,11 @@
 #define REGATTA_DEVICE_AGENT_MEASURE_BATCH_H_
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device_agent/measure/builder.h"
@@ -39,6 +41,11 @@ class Batch : public RunControl {
   }
   std::vector<Trial>& trials() { return trials_; }
 
+  // To be called once nothing of it is timed any more. Guarded by the
+  // executor's mutex, like the states.
+  void set_idle(std::function<void()> idle) { idle_ = std::move(idle); }
+  std::function<void()> take_idle() { return std::exchange(idle_, nullptr); }
+
   // Hands the result of trial `index` back unless the batch was stopped. One at
   // a time per batch.
   void Deliver(size_t index);
@@ -57,6 +64,7 @@ class Batch : public RunControl {
   const TrialRunner::ResultCallback& on_result_;
   std::atomic<int64_t>* const ticks_;
   std::vector<Trial> trials_;
+  std::function<void()> idle_;
   std::atomic<bool> stopped_ = false;
   std::recursive_mutex delivery_;  // recursive: the callback may stop the batch
   size_t delivered_ = 0;

@@ -239,6 +239,34 @@ void DeviceExecutor::Finish(const std::shared_ptr<Batch>& batch, size_t index) {
     changed_.notify_all();
   }
   batch->Deliver(index);
+  EndIfIdle(batch);
+}
+
+void DeviceExecutor::FinishTimed(const std::shared_ptr<Batch>& batch,
+                                 std::function<void()> idle) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    batch->set_idle(std::move(idle));
+  }
+  EndIfIdle(batch);
+}
+
+void DeviceExecutor::EndIfIdle(const std::shared_ptr<Batch>& batch) {
+  std::function<void()> idle;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (std::any_of(batch->trials().begin(), batch->trials().end(),
+                    [](const Batch::Trial& trial) {
+                      return trial.state == Batch::State::kTiming;
+                    })) {
+      return;
+    }
+    idle = batch->take_idle();
+  }
+  if (idle == nullptr || batch->Stopped()) return;
+  batch->Stop();  // ends its builds
+  Remove(batch);
+  idle();
 }
 
 }  // namespace regatta

@@ -54,6 +54,9 @@ class DeviceExecutor {
   void Add(std::shared_ptr<Batch> batch);
   // The batch is stopped already; forgets it.
   void Remove(const std::shared_ptr<Batch>& batch);
+  // See TrialRunner::Finish.
+  void FinishTimed(const std::shared_ptr<Batch>& batch,
+                   std::function<void()> idle);
   // See TrialRunner::UpdateDevice.
   void Update(const v1::DeviceInfo& device) { timer_.SetProbed(device); }
 
@@ -77,6 +80,8 @@ class DeviceExecutor {
   std::shared_ptr<Batch> FindToTime(std::vector<size_t>* indices);
   bool MayStart(const Batch& batch) const;
   void Finish(const std::shared_ptr<Batch>& batch, size_t index);
+  // Ends a batch that is to be finished and of which nothing is timed.
+  void EndIfIdle(const std::shared_ptr<Batch>& batch);
   v1::TrialResult NewResult(const Batch& batch, size_t index) const;
 
   const v1::DeviceInfo device_;  // as it was when this was made

@@ -77,6 +77,22 @@ class LocalTrialRunner : public TrialRunner {
     executor->Remove(batch);
   }
 
+  void Finish(const std::string& assignment_id,
+              std::function<void()> idle) override {
+    std::shared_ptr<Batch> batch;
+    DeviceExecutor* executor = nullptr;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      const auto found = batches_.find(assignment_id);
+      if (found != batches_.end()) {
+        batch = found->second.batch.lock();
+        executor = found->second.executor;
+      }
+    }
+    if (batch == nullptr) return idle();
+    executor->FinishTimed(batch, std::move(idle));
+  }
+
   void UpdateDevice(const v1::DeviceInfo& device) override {
     const auto known = devices_.find(device.device_id());
     CHECK(known != devices_.end()) << "unknown device " << device.device_id();

@@ -37,6 +37,12 @@ class TrialRunner {
   // Drops the assignment: what has not started never does, what runs is killed.
   // No result of it is handed back after Stop returns. Unknown ids are ignored.
   virtual void Stop(const std::string& assignment_id) = 0;
+  // Starts nothing more of the assignment. A timed run goes on to its end and
+  // its result is handed back; then, or at once when none runs, the rest is
+  // dropped as by Stop and `idle` is called, from any thread. Not called for an
+  // assignment that is stopped meanwhile. REQUIRES: may_start refuses it.
+  virtual void Finish(const std::string& assignment_id,
+                      std::function<void()> idle) = 0;
   // What is known of a device by now: peak and cache sizes, once it was probed,
   // judge and flush for whatever is timed from here on. The id says which; its
   // class, target and cores stay those it was created with. REQUIRES: the

@@ -1,6 +1,6 @@
 // The server's side of the tracker, as its jobs see it: work goes out, results
-// and news of the fleet come in. The gRPC client implements it; tests replace it
-// by a simulated fleet.
+// and news of the fleet come in. The gRPC client implements it; tests replace
+// it by a simulated fleet.
 //
 // Thread safety: all methods may be called from any thread; the listener is
 // called from one thread.
@@ -33,6 +33,7 @@ class Dispatcher {
   virtual void Submit(std::vector<v1::Work> work) = 0;
   virtual void CancelWork(const v1::CancelWork& cancel) = 0;
   virtual void Acknowledge(const v1::CommitAck& ack) = 0;
+  virtual void OfferCanaries(const v1::Canaries& canaries) = 0;
 };
 
 }  // namespace regatta

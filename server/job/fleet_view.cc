@@ -12,11 +12,13 @@ FleetView::FleetView(const v1::FleetChange& change) : known_(true) {
     if (info.has_noise_floor()) noise_[info.device_id()] = info.noise_floor();
     ClassView& view = classes_[info.device_class()];
     ++view.devices;
-    const bool draining = device.state() == "draining";
-    const bool online = device.presence() == v1::PRESENCE_ONLINE && !draining;
-    if (draining && view.draining.empty()) {
-      view.draining =
-          absl::StrCat("board ", info.device_id(), " is ", info.health());
+    view.targets.insert(info.target());
+    const std::string& obstacle = device.obstacle();
+    const bool online =
+        device.presence() == v1::PRESENCE_ONLINE && obstacle.empty();
+    if (!obstacle.empty() && view.obstacle.empty()) {
+      view.obstacle =
+          absl::StrCat("board ", info.device_id(), " is ", obstacle);
     }
     // The first device speaks for its class, an online one before others.
     if (view.devices == 1 || (online && view.online == 0)) {
@@ -29,7 +31,13 @@ FleetView::FleetView(const v1::FleetChange& change) : known_(true) {
     view.bandwidth_bytes_per_s =
         std::max(view.bandwidth_bytes_per_s, info.bandwidth_bytes_per_s());
     view.memory_bytes = std::max(view.memory_bytes, info.memory_bytes());
-    if (device.presence() != v1::PRESENCE_LOST) ++view.present;
+    // One that nobody has approved, or that is retired, asks for no tasks.
+    const v1::DeviceStanding& standing = device.standing();
+    if (device.presence() != v1::PRESENCE_LOST &&
+        standing.trust() != v1::TRUST_PENDING &&
+        standing.operator_state() != v1::OPERATOR_STATE_RETIRED) {
+      ++view.present;
+    }
     if (!online) continue;
     ++view.online;
     view.credit[device.compiler_version()] += std::max(1, info.credit());
@@ -76,10 +84,10 @@ std::string FleetView::Obstacle(std::string_view device_class,
   const std::string name(device_class);
   if (view == nullptr) return absl::StrCat("no ", name, " board is registered");
   if (view->online == 0) {
-    return view->draining.empty()
+    return view->obstacle.empty()
                ? absl::StrCat("no ", name, " board is online")
                : absl::StrCat("no ", name, " board takes work; ",
-                              view->draining);
+                              view->obstacle);
   }
   if (view->credit.count(compiler_version) > 0) return "";
   return absl::StrCat("no ", name, " board has the server's compiler ",

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,16 +18,18 @@ namespace regatta {
 // What the devices of a class have in common. Measured numbers are the best of
 // the class's devices; 0: not measured.
 struct ClassView {
-  std::string target;  // complete target text
+  std::string target;             // complete target text
+  std::set<std::string> targets;  // of all its devices
   int cores = 0;
   bool simulated = false;
   double peak_flops_per_s = 0;       // of one core
   double bandwidth_bytes_per_s = 0;  // of one core
   int64_t memory_bytes = 0;          // of the largest
   int devices = 0;
-  int present = 0;       // online, or silent for a short while only
-  int online = 0;        // present and not draining
-  std::string draining;  // "board B is draining: WHY", of the first that is
+  int present = 0;  // online, or silent for a short while only; and approved
+  int online = 0;   // present and given work
+  // "board B is draining: WHY", of the first that is kept from work.
+  std::string obstacle;
   // Assignments that the online devices will hold at once, by the version of
   // their compiler.
   std::map<std::string, int> credit;
@@ -47,8 +50,8 @@ class FleetView {
   std::vector<std::string> Classes() const;  // sorted
   // A/A spread of a device as a fraction. Absent when it was not measured.
   std::optional<double> NoiseFloor(const std::string& device_id) const;
-  // Why nothing of the class can start now: no device, none online, all
-  // draining, or none with this compiler. Empty when something can.
+  // Why nothing of the class can start now: no device, none online, all kept
+  // from work, or none with this compiler. Empty when something can.
   std::string Obstacle(std::string_view device_class,
                        const std::string& compiler_version) const;
 

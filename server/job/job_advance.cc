@@ -87,7 +87,16 @@ void JobManager::TakeFleetNews(Events& events) {
     }
   }
   if (events.detached) attached_ = false;
-  if (events.attached) TakeAttachment(*events.attached);
+  if (events.attached) {
+    canaries_.ForgetOffered();
+    TakeAttachment(*events.attached);
+  }
+  if (attached_ && (events.fleet || events.attached)) {
+    const v1::Canaries canaries = canaries_.MakeNew(*fleet_in_use_);
+    if (canaries.canaries_size() > 0) {
+      options_.dispatcher->OfferCanaries(canaries);
+    }
+  }
   if (events.fleet || events.wait_report || events.attached ||
       events.detached) {
     TouchActiveJobs();

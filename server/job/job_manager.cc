@@ -22,6 +22,7 @@ JobManager::JobManager(JobManagerOptions options)
     : options_(std::move(options)),
       seeds_(options_.seed),
       fleet_in_use_(std::make_shared<const FleetView>()),
+      canaries_(options_.compiler_version),
       fleet_(fleet_in_use_) {}
 
 JobManager::~JobManager() { Close(); }

@@ -35,6 +35,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "compiler/target/target.h"
+#include "server/job/canaries.h"
 #include "server/job/dispatcher.h"
 #include "server/job/fleet_view.h"
 #include "server/job/managed_job.h"
@@ -183,6 +184,7 @@ class JobManager : public Dispatcher::Listener {
   std::map<int64_t, JobSlot> jobs_;
   Random seeds_;
   std::shared_ptr<const FleetView> fleet_in_use_;
+  CanaryMaker canaries_;
   std::map<std::pair<int64_t, std::string>, std::string> waits_;
   std::map<std::pair<int64_t, int>, SteadyTime> last_result_;
   std::vector<Arrival> unstored_;  // results that the log could not take yet

@@ -76,6 +76,8 @@ absl::Status CheckBudget(const Request& request) {
   return absl::OkStatus();
 }
 
+constexpr size_t kMaxUserBytes = 256;
+
 template <typename Request>
 absl::Status FillWeight(Request* request) {
   const double weight = request->weight();
@@ -87,6 +89,21 @@ absl::Status FillWeight(Request* request) {
                      " to ", kMaxWeight));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckUrgency(const v1::SubmitJobRequest& request) {
+  if (request.user().size() > kMaxUserBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("user has ", request.user().size(), " bytes; at most ",
+                     kMaxUserBytes, " are allowed"));
+  }
+  const double minutes = request.deadline_minutes();
+  if (std::isfinite(minutes) && minutes >= 0 && minutes <= kMaxMinutes) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("deadline_minutes is ", minutes,
+                   "; it must be above 0 and at most ", kMaxMinutes));
 }
 
 bool HasBound(const v1::TaskRequest& task) {
@@ -274,6 +291,7 @@ absl::StatusOr<v1::SubmitJobRequest> NormaliseJobRequest(
   full.set_has_seed(true);
   RETURN_IF_ERROR(CheckBudget(full));
   RETURN_IF_ERROR(FillWeight(&full));
+  RETURN_IF_ERROR(CheckUrgency(full));
   std::set<std::tuple<std::string, std::string, int, int>> seen;
   for (int i = 0; i < full.tasks_size(); ++i) {
     v1::TaskRequest* task = full.mutable_tasks(i);
@@ -327,6 +345,7 @@ absl::StatusOr<std::vector<TaskSpec>> ExpandTasks(
       spec.strategy = request.strategy();
       spec.seed = seeds.Next();
       spec.priority = request.priority();
+      spec.user = request.user();
       spec.fresh = request.fresh();
       specs.push_back(std::move(spec));
     }

@@ -34,6 +34,8 @@ struct TaskSpec {
   std::string strategy;
   uint64_t seed = 0;
   int32_t priority = 0;
+  std::string user;              // who asked for the job
+  int64_t deadline_unix_ms = 0;  // 0: none
   bool fresh = false;
 
   BestKey Key() const {

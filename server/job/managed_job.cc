@@ -1,6 +1,7 @@
 #include "server/job/managed_job.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,8 +12,17 @@ namespace regatta {
 
 absl::Status ManagedJob::AddTasks() {
   ASSIGN_OR_RETURN(std::vector<TaskSpec> specs, ExpandTasks(id_, request_));
-  for (TaskSpec& spec : specs) tasks_.emplace_back(std::move(spec));
+  for (TaskSpec& spec : specs) {
+    spec.deadline_unix_ms = DeadlineUnixMs();
+    tasks_.emplace_back(std::move(spec));
+  }
   return absl::OkStatus();
+}
+
+int64_t ManagedJob::DeadlineUnixMs() const {
+  if (request_.deadline_minutes() <= 0) return 0;
+  return submitted_unix_ms_ +
+         std::llround(request_.deadline_minutes() * 60'000);
 }
 
 absl::StatusOr<ManagedJob> ManagedJob::Create(int64_t job_id,
@@ -70,6 +80,8 @@ v1::Job ManagedJob::Status(const SurroundingsOf& surroundings_of) const {
   job.set_seed(request_.seed());
   job.set_fresh(request_.fresh());
   job.set_weight(request_.weight() > 0 ? request_.weight() : 1);
+  job.set_user(request_.user());
+  job.set_deadline_unix_ms(DeadlineUnixMs());
   job.set_submitted_unix_ms(submitted_unix_ms_);
   job.set_ended_unix_ms(ended_unix_ms_);
   for (const TaskRunner& task : tasks_) {

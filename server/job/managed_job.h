@@ -49,6 +49,7 @@ class ManagedJob {
   ManagedJob(int64_t id, v1::SubmitJobRequest request)
       : id_(id), request_(std::move(request)) {}
   absl::Status AddTasks();
+  int64_t DeadlineUnixMs() const;  // 0: none
 
   int64_t id_;
   v1::SubmitJobRequest request_;

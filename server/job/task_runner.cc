@@ -239,6 +239,8 @@ void TaskRunner::Send(std::vector<v1::TrialSpec> trials, TaskPlan* plan) {
   work.set_work_id(trials.front().trial_id());
   work.set_job_id(spec_.job_id);
   work.set_priority(spec_.priority);
+  work.set_user(spec_.user);
+  work.set_deadline_unix_ms(spec_.deadline_unix_ms);
   work.set_job_weight(spec_.job_weight);
   work.set_task_weight(spec_.weight);
   work.set_device_class(spec_.device_class);

@@ -41,13 +41,14 @@ class SupervisorTest : public ::testing::Test {
             .ready = [ready] { return std::filesystem::exists(ready); }};
   }
 
-  // Runs until SIGTERM, then notes its name in DIR/stopped.
+  // Runs until SIGTERM, then notes its name in DIR/stopped. One that is killed
+  // leaves a sleep of a second behind at most.
   DaemonSpec Patient(const std::string& name) {
     return Script(name, absl::StrCat("trap 'kill $!; echo ", name,
                                      " >>stopped; exit 0' TERM\n"
                                      "echo x >>",
                                      name, ".starts\ntouch ", name,
-                                     ".ready\nsleep 1000 &\nwait\n"));
+                                     ".ready\nwhile :; do sleep 1 & wait $!; done\n"));
   }
 
   pid_t PidOf(const std::string& name) {

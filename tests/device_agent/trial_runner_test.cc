@@ -1,10 +1,12 @@
 // Honest trials through real workers.
 #include <signal.h>
 
+#include <atomic>
 #include <fstream>
 #include <memory>
 #include <set>
 
+#include "absl/synchronization/notification.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "device_agent/measure/core_locks.h"
@@ -280,6 +282,36 @@ TEST_F(RunnerTest, AStoppedAssignmentHandsNothingBack) {
   const v1::TrialResult next = RunOne(Trial("softmax(rows=5,cols=9)", 3));
   EXPECT_EQ(next.spec().trial_id(), "1/0/3");
   EXPECT_EQ(next.outcome(), v1::OUTCOME_OK) << next.detail();
+}
+
+TEST_F(RunnerTest, WhatRunsOfAFinishedAssignmentEndsAndTheRestIsDropped) {
+  std::atomic<bool> open = true;
+  RunnerOptions options;
+  options.may_start = [&open](const std::string& id) {
+    return open || id != "a1";
+  };
+  StartRunner(options);
+  std::vector<v1::TrialSpec> trials;
+  for (int i = 1; i <= 8; ++i) {
+    trials.push_back(
+        Trial("softmax(rows=3,cols=" + std::to_string(i + 4) + ")", i));
+  }
+  runner_->Start(Assign(trials));
+  log_.Wait(1);
+  open = false;
+  absl::Notification idle;
+  runner_->Finish("a1", [&idle] { idle.Notify(); });
+  ASSERT_TRUE(idle.WaitForNotificationWithTimeout(absl::Minutes(1)));
+  const size_t before = log_.Wait(0).size();
+  EXPECT_LT(before, trials.size());
+  for (const ResultLog::Entry& entry : log_.Wait(0)) EXPECT_FALSE(entry.last);
+  // Nothing of it comes any more; the device is free for others.
+  expected_ = before;
+  EXPECT_EQ(RunOne(Trial(kMatmul, 20)).spec().trial_id(), "1/0/20");
+  // Of one that is not there, nothing runs.
+  bool called = false;
+  runner_->Finish("unknown", [&called] { called = true; });
+  EXPECT_TRUE(called);
 }
 
 TEST_F(RunnerTest, NothingStartsOnceTheLeaseIsNearlyOver) {

@@ -45,8 +45,9 @@ TEST(Lifecycle, CtrlCInTuneDetachesAndCancelEndsTheJob) {
   ASSERT_TRUE(fleet.Ready());
   auto tune = fleet.Start(
       {"tune", "matmul(m=64,n=64,k=64)", "--trials", "100000"});
+  // Once the board has proven itself.
   ASSERT_TRUE(WaitFor(absl::Seconds(30), [&] {
-    return fleet.Run({"jobs", "1"}).exit_code == 0;
+    return fleet.Run({"jobs", "1"}).exit_code == 0 && fleet.TrialsOf(1) > 0;
   }));
   tune->Signal(SIGINT);
   const ProcessResult detached = tune->Wait(absl::Seconds(10));

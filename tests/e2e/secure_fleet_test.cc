@@ -104,7 +104,8 @@ TEST(SecureFleetTest, TunesOverMutualTlsAndKeepsOthersOut) {
   const ProcessResult audit = fleet.Run({"audit", "--json"}, fleet.Admin());
   ASSERT_EQ(audit.exit_code, 0) << audit.err;
   bool submitted = false, refused = false;
-  for (const Json& entry : Json::parse(audit.out)["entries"]) {
+  const Json entries = Json::parse(audit.out)["entries"];
+  for (const Json& entry : entries) {
     const std::string who = entry["who"], result = entry["result"];
     if (entry["what"] != "TuningService/SubmitJob") continue;
     submitted =

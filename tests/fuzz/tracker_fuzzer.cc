@@ -52,6 +52,15 @@ class Player {
       case fuzz::TrackerStep::kGoodbye:
         core_->Goodbye(absl::Seconds(1));
         break;
+      case fuzz::TrackerStep::kControl:
+        core_->ControlDevices(step.control()).status().IgnoreError();
+        break;
+      case fuzz::TrackerStep::kHistory:
+        core_->DeviceHistory(step.history()).status().IgnoreError();
+        break;
+      case fuzz::TrackerStep::kPowerDone:
+        core_->PowerDone(step.power_done(), absl::UnavailableError("no"));
+        break;
       case fuzz::TrackerStep::WHAT_NOT_SET:
         break;
     }
@@ -63,8 +72,12 @@ class Player {
   void Start() {
     core_.reset();
     ++store_.epoch;
-    core_ = std::make_unique<TrackerCore>(TrackerOptions(), clock_, random_,
-                                          store_);
+    TrackerOptions options;
+    options.fleet.auto_approve.classes = {"znver4-2c"};
+    PowerHook& hook = options.fleet.boards["d1"].power.emplace();
+    hook.unit = "pdu";
+    hook.cycle.url = "http://pdu/1";
+    core_ = std::make_unique<TrackerCore>(options, clock_, random_, store_);
     sessions_ = {};
     streams_ = {};
   }

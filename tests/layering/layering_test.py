@@ -53,7 +53,7 @@ CONFINED = [
     (re.compile(r'\b(fork|vfork|posix_spawn)\s*\('),
      [r"^device_agent/(spawner|sandbox)/",
       r"^device_agent/measure/spawner_client\.cc$",
-      r"^client/cli/supervisor\.cc$"],
+      r"^client/cli/supervisor\.cc$", r"^tracker/power_runner\.cc$"],
      "process start"),
 ]
 

@@ -96,10 +96,9 @@ TEST(TrustTest, DatesBoundIt) {
   const Lab lab;
   const Certificate certificate = lab.Issue(Agent("a1"));
   EXPECT_TRUE(Judge(lab, certificate, kNow - kClockSlack).ok());
-  EXPECT_TRUE(Judge(lab, certificate, kNow + kWeek).ok());
-  for (const absl::Time bad :
-       {kNow - kClockSlack - absl::Seconds(1), kNow + kWeek + absl::Seconds(1),
-        absl::UnixEpoch()}) {
+  EXPECT_TRUE(Judge(lab, certificate, kNow + kWeek - absl::Seconds(1)).ok());
+  for (const absl::Time bad : {kNow - kClockSlack - absl::Seconds(1),
+                               kNow + kWeek, absl::UnixEpoch()}) {
     const absl::Status judged = Judge(lab, certificate, bad);
     EXPECT_EQ(judged.code(), absl::StatusCode::kUnauthenticated);
     EXPECT_NE(judged.message().find("is valid from"), judged.message().npos)

@@ -87,11 +87,11 @@ TEST(ConnectionGateTest, APortThatComesBackBeforeItsEndWasSeenIsOneConnection) {
 }
 
 TEST(RateLimitTest, TakesABurstAndThenAtItsPace) {
-  RateLimit rate(10, 5, At(0));
+  RateLimit rate(8, 5, At(0));  // one every 1/8 s, exact in binary
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(rate.Take(1, At(0)));
-  EXPECT_FALSE(rate.Take(1, At(0.09)));
-  EXPECT_TRUE(rate.Take(1, At(0.1)));
-  EXPECT_FALSE(rate.Take(1, At(0.1)));
+  EXPECT_FALSE(rate.Take(1, At(0.0625)));
+  EXPECT_TRUE(rate.Take(1, At(0.125)));
+  EXPECT_FALSE(rate.Take(1, At(0.125)));
   // Never more than the burst, however long nothing came.
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(rate.Take(1, At(100)));
   EXPECT_FALSE(rate.Take(1, At(100)));

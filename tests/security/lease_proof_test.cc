@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -59,7 +60,7 @@ class GuardTest : public ::testing::Test {
   }
   SessionId Open(const std::optional<Identity>& caller) {
     const SessionId session{++last_};
-    core_.SessionOpened(session, caller);
+    core_.SessionOpened(session, {.identity = caller});
     return session;
   }
   static v1::AgentMessage Hello(const std::string& id,
@@ -113,7 +114,13 @@ class GuardTest : public ::testing::Test {
     spooled->mutable_result()->set_lease_epoch(epoch);
   }
 
-  TrackerOptions options_;
+  static TrackerOptions Options() {
+    TrackerOptions options;
+    options.fleet.auto_approve.all = true;
+    return options;
+  }
+
+  const TrackerOptions options_ = Options();
   FakeClock clock_;
   Random random_{1};
   MemoryFleetStore store_;
@@ -246,25 +253,33 @@ TEST_F(GuardTest, NowAndThenIsForgiven) {
 }
 
 TEST_F(GuardTest, ACertificateInTwoHandsIsBarred) {
+  // Two processes are there from the third session on; five turns pass.
   std::optional<SessionId> newest;
-  for (int i = 0; i < 6; ++i) {
-    newest = Open(Agent("a1"));
+  const auto take_over = [this](int turn) {
+    const SessionId session = Open(Agent("a1"));
     v1::AgentMessage hello = Hello("a1", "a1");
-    hello.mutable_hello()->set_instance_id(i % 2 == 0 ? "here" : "there");
-    core_.AgentSaid(*newest, hello);
-    EXPECT_FALSE(Take(*newest).closed) << i;
+    hello.mutable_hello()->set_instance_id(turn % 2 == 0 ? "here" : "there");
+    core_.AgentSaid(session, hello);
+    return session;
+  };
+  for (int turn = 0; turn < 7; ++turn) {
+    newest = take_over(turn);
+    EXPECT_FALSE(Take(*newest).closed) << turn;
     clock_.Advance(absl::Seconds(30));
   }
-  const SessionId last = Open(Agent("a1"));
-  core_.AgentSaid(last, Hello("a1", "a1"));
-  std::vector<SessionId> closed;
+  const SessionId last = take_over(7);
+  std::map<SessionId, absl::StatusCode> closed;
   for (const Action& action : core_.TakeActions()) {
     if (const auto* close = std::get_if<CloseSession>(&action)) {
-      EXPECT_EQ(close->status.code(), absl::StatusCode::kPermissionDenied);
-      closed.push_back(close->session);
+      closed[close->session] = close->status.code();
     }
   }
-  EXPECT_EQ(closed, (std::vector<SessionId>{*newest, last}));
+  EXPECT_EQ(closed, (std::map<SessionId, absl::StatusCode>{
+                        {*newest, absl::StatusCode::kAborted},
+                        {last, absl::StatusCode::kPermissionDenied}}));
+  // Nor is either let in again, for a while.
+  EXPECT_EQ(Take(take_over(8)).closed->code(),
+            absl::StatusCode::kPermissionDenied);
 }
 
 TEST_F(GuardTest, NobodyAdoptsWorkByNamingIt) {
@@ -282,7 +297,7 @@ TEST_F(GuardTest, NobodyAdoptsWorkByNamingIt) {
   // After a restart of the tracker the proof of the one before still counts.
   TrackerCore next(options_, clock_, random_, store_);
   held->set_lease_proof(LeaseProof(store_.secret, "a1", "log/1/0/0", 5));
-  next.SessionOpened(session, Agent("a1"));
+  next.SessionOpened(session, {.identity = Agent("a1")});
   next.AgentSaid(session, hello);
   bool continued = false;
   for (const Action& action : next.TakeActions()) {

@@ -40,8 +40,12 @@ std::set<std::string> AllMethods() {
     const auto* described =
         google::protobuf::DescriptorPool::generated_pool()->FindFileByName(
             name);
-    EXPECT_NE(described, nullptr) << name;
-    if (described == nullptr) continue;
+    if (described == nullptr) {
+      // Not linked here, so it must have messages only.
+      EXPECT_EQ(ReadFile(file.path()).find("\nservice "), std::string::npos)
+          << name;
+      continue;
+    }
     for (int s = 0; s < described->service_count(); ++s) {
       const auto* service = described->service(s);
       for (int m = 0; m < service->method_count(); ++m) {

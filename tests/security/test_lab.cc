@@ -67,7 +67,8 @@ LabTracker::~LabTracker() = default;
 
 std::string LabTracker::AuditText() const {
   std::string text;
-  for (const v1::AuditEntry& entry : *audit_->Newest(10'000)) {
+  const auto newest = audit_->Newest(10'000);
+  for (const v1::AuditEntry& entry : *newest) {
     absl::StrAppend(&text, entry.who(), " | ", entry.from(), " | ",
                     entry.what(), " | ", entry.result(), " | ", entry.count(),
                     "\n");
@@ -76,7 +77,8 @@ std::string LabTracker::AuditText() const {
 }
 
 bool LabTracker::Audited(const std::vector<std::string>& parts) const {
-  for (const v1::AuditEntry& entry : *audit_->Newest(10'000)) {
+  const auto newest = audit_->Newest(10'000);
+  for (const v1::AuditEntry& entry : *newest) {
     const std::string line =
         absl::StrCat(entry.who(), " | ", entry.from(), " | ", entry.what(),
                      " | ", entry.result());

@@ -39,11 +39,31 @@ class MemoryFleetStore : public FleetStore {
     return absl::OkStatus();
   }
 
+  std::vector<v1::DeviceStanding> Devices() const override {
+    std::vector<v1::DeviceStanding> list;
+    for (const auto& [id, device] : devices) list.push_back(device);
+    return list;
+  }
+  absl::Status PutDevices(absl::Span<const v1::DeviceStanding> put,
+                          absl::Span<const v1::DeviceEvent> news) override {
+    if (!error.ok()) return error;
+    for (const auto& device : put) devices[device.device_id()] = device;
+    events.insert(events.end(), news.begin(), news.end());
+    return absl::OkStatus();
+  }
+  absl::Status ForgetDevice(const std::string& device_id) override {
+    devices.erase(device_id);
+    return absl::OkStatus();
+  }
+  const std::deque<v1::DeviceEvent>& Events() const override { return events; }
+
   int64_t epoch = 1;
   std::string secret = "a secret of this test";
   int puts = 0;
   absl::Status error;
   std::map<std::string, KnownAgent> agents;
+  std::map<std::string, v1::DeviceStanding> devices;
+  std::deque<v1::DeviceEvent> events;
 };
 
 // What one session or stream was sent, and how it ended.
@@ -61,7 +81,10 @@ class CoreTest : public ::testing::Test {
   static constexpr char kClass[] = "znver4-2c";
   static constexpr char kCompiler[] = "c1";
 
-  CoreTest() { Restart(); }
+  CoreTest() {
+    options_.fleet.auto_approve.all = true;
+    Restart();
+  }
 
   // A tracker that died and came back with the same store. Nobody is
   // connected to it.
@@ -85,6 +108,10 @@ class CoreTest : public ::testing::Test {
         servers_[s->stream].events.push_back(s->event);
       } else if (auto* d = std::get_if<CloseServer>(&action)) {
         servers_[d->stream].closed = d->status;
+      } else if (auto* p = std::get_if<SwitchPower>(&action)) {
+        switched_.push_back(*p);
+      } else if (auto* n = std::get_if<Announce>(&action)) {
+        announced_.push_back(n->event);
       } else {
         refusals_.push_back(std::get<Refusal>(action));
       }
@@ -351,6 +378,8 @@ class CoreTest : public ::testing::Test {
   std::map<SessionId, AgentInbox> agents_;
   std::map<StreamId, ServerInbox> servers_;
   std::vector<Refusal> refusals_;
+  std::vector<SwitchPower> switched_;
+  std::vector<v1::DeviceEvent> announced_;
   uint64_t last_id_ = 0;
   int64_t beats_ = 0;
 };

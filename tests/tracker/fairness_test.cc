@@ -19,6 +19,8 @@ class FairnessTest : public CoreTest {
     double job_weight = 0, task_weight = 0;
     int priority = 0;
     std::string device_class = kClass;
+    std::string user = "";
+    int64_t deadline_unix_ms = 0;
     int64_t next = 0;
     int out = 0;
   };
@@ -46,6 +48,8 @@ class FairnessTest : public CoreTest {
       trial.set_trial_id(work.work_id());
       trial.set_task(stream.task);
       work.set_device_class(stream.device_class);
+      work.set_user(stream.user);
+      work.set_deadline_unix_ms(stream.deadline_unix_ms);
       work.set_job_weight(stream.job_weight);
       work.set_task_weight(stream.task_weight);
       works.push_back(std::move(work));
@@ -202,6 +206,72 @@ TEST_F(FairnessTest, PrioritiesAreAboveFairness) {
               {.job = 2, .seconds = 0.1, .priority = 1}};
   Run(absl::Seconds(20));
   EXPECT_LT(Served(1), 1);
+}
+
+TEST_F(FairnessTest, UsersShareBeforeTheirJobsDo) {
+  AddBoard("1", 4);
+  streams_ = {{.job = 1, .user = "ann"},
+              {.job = 2, .user = "ann"},
+              {.job = 3, .user = "ann"},
+              {.job = 4, .user = "bob"}};
+  Run(absl::Seconds(120));
+  EXPECT_NEAR(Served(4), 60, 3) << "three jobs do not make three users";
+  for (const int64_t job : {1, 2, 3}) EXPECT_NEAR(Served(job), 20, 2) << job;
+}
+
+TEST_F(FairnessTest, GrantsOfThreeToOneHoldWithinFivePercent) {
+  options_.fleet.users["ann"].weight = 3;
+  Reconfigure();
+  server_ = Attach();
+  AddBoard("1", 2);
+  AddBoard("2", 2);
+  streams_ = {{.job = 1, .seconds = 0.1, .user = "ann"},
+              {.job = 2, .seconds = 0.7, .user = "bob"}};
+  Run(absl::Seconds(600));
+  EXPECT_NEAR(Served(1) / Served(2), 3, 0.15);
+}
+
+TEST_F(FairnessTest, AnInteractiveJobStartsAtOnceAndTheRestDoesNotStarve) {
+  AddBoard("1", 1);
+  streams_ = {{.job = 1, .seconds = 1}};
+  Run(absl::Seconds(30));
+  streams_.push_back({.job = 2, .seconds = 1, .priority = 10});
+  served_.clear();
+  Run(absl::Seconds(10));
+  EXPECT_GT(Served(2), 7);
+  // Saturated from above, the one below has its turn every ten minutes.
+  served_.clear();
+  Run(absl::Minutes(10));
+  EXPECT_GT(Served(1), 0.9);
+  EXPECT_LT(Served(1), 4);
+}
+
+TEST_F(FairnessTest, JobsOfAUserWithADeadlineGoFirstTheEarliestBefore) {
+  AddBoard("1", 1);
+  streams_ = {{.job = 1, .user = "ann"},
+              {.job = 2, .user = "ann", .deadline_unix_ms = 2000},
+              {.job = 3, .user = "ann", .deadline_unix_ms = 1000},
+              {.job = 4, .user = "bob"}};
+  Run(absl::Seconds(20));
+  EXPECT_NEAR(Served(3), 10, 1.5);
+  EXPECT_LT(Served(1) + Served(2), 1);
+  EXPECT_NEAR(Served(4), 10, 1.5) << "a deadline is no reason to take more";
+}
+
+TEST_F(FairnessTest, ABoundHoldsOnlyWhileOthersWait) {
+  options_.fleet.users["ci"].most_percent = 25;
+  Reconfigure();
+  server_ = Attach();
+  for (const char* id : {"1", "2", "3", "4"}) AddBoard(id, 1);
+  streams_ = {{.job = 1, .seconds = 1, .user = "ci"}};
+  Run(absl::Seconds(20));
+  EXPECT_NEAR(Served(1), 80, 4) << "the boards were idle otherwise";
+  streams_.push_back({.job = 2, .seconds = 1, .user = "ann"});
+  Run(absl::Seconds(2));
+  served_.clear();
+  Run(absl::Seconds(20));
+  EXPECT_NEAR(Served(1), 20, 3) << "a quarter of four boards";
+  EXPECT_NEAR(Served(2), 60, 3);
 }
 
 TEST_F(FairnessTest, ClassesAreSharedEachForItself) {

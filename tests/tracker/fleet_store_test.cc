@@ -121,11 +121,66 @@ TEST_F(FileFleetStoreTest, ACorruptFileIsNamedAndLeftAlone) {
 }
 
 TEST_F(FileFleetStoreTest, AFileOfANewerVersionIsRefused) {
-  Write("{\"format\":2,\"tracker_epoch\":5}\n");
+  Write("{\"format\":3,\"tracker_epoch\":5}\n");
   const auto store = FileFleetStore::Open(dir_);
   ASSERT_FALSE(store.ok());
   EXPECT_EQ(store.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(store.status().message()), HasSubstr("format 2"));
+  EXPECT_THAT(std::string(store.status().message()), HasSubstr("format 3"));
+}
+
+TEST_F(FileFleetStoreTest, DevicesAndTheirHistoryComeBack) {
+  v1::DeviceStanding standing;
+  standing.set_device_id("d1");
+  standing.set_trust(v1::TRUST_QUARANTINED);
+  standing.mutable_trust_standing()->set_reason("odd \"times\"");
+  (*standing.mutable_labels())["rack"] = "2";
+  v1::DeviceStanding gone;
+  gone.set_device_id("d2");
+  v1::DeviceEvent event;
+  event.set_device_id("d1");
+  event.set_what("quarantine");
+  {
+    auto store = MustOpen();
+    ASSERT_TRUE(store->PutDevices({standing, gone}, {event, event}).ok());
+    ASSERT_TRUE(store->ForgetDevice("d2").ok());
+  }
+  auto store = MustOpen();
+  ASSERT_EQ(store->Devices().size(), 1u);
+  EXPECT_EQ(store->Devices()[0].SerializeAsString(),
+            standing.SerializeAsString());
+  EXPECT_EQ(store->Events().size(), 2u);
+  EXPECT_EQ(store->Events()[1].what(), "quarantine");
+}
+
+TEST_F(FileFleetStoreTest, OnlyTheLatestEventsAreKept) {
+  v1::DeviceEvent event;
+  event.set_what("first");
+  std::vector<v1::DeviceEvent> many(FleetStore::kKeptEvents);
+  many.back().set_what("last");
+  {
+    auto store = MustOpen();
+    ASSERT_TRUE(store->PutDevices({}, {event}).ok());
+    ASSERT_TRUE(store->PutDevices({}, many).ok());
+    EXPECT_EQ(store->Events().size(), FleetStore::kKeptEvents);
+    EXPECT_EQ(store->Events().front().what(), "");
+  }
+  auto store = MustOpen();
+  EXPECT_EQ(store->Events().size(), FleetStore::kKeptEvents);
+  EXPECT_EQ(store->Events().back().what(), "last");
+}
+
+TEST_F(FileFleetStoreTest, BoardsOfAFileBeforeApprovalAreApproved) {
+  Write(
+      "{\"format\":1,\"tracker_epoch\":5}\n"
+      "{\"agent\":\"a\",\"holds_leases\":false,\"lost\":false,"
+      "\"last_seen_unix_ms\":9,\"agent_version\":\"\","
+      "\"compiler_version\":\"c1\",\"sandbox\":\"\","
+      "\"devices\":[{\"deviceId\":\"d-a\"}]}\n");
+  auto store = MustOpen();
+  ASSERT_EQ(store->Devices().size(), 1u);
+  EXPECT_EQ(store->Devices()[0].device_id(), "d-a");
+  EXPECT_EQ(store->Devices()[0].agent_id(), "a");
+  EXPECT_EQ(store->Devices()[0].trust(), v1::TRUST_UNKNOWN);
 }
 
 TEST_F(FileFleetStoreTest, TwoTrackersDoNotShareAFolder) {

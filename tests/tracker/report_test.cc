@@ -185,7 +185,7 @@ TEST_F(ReportTest, GoodbyeTellsAgentsWhenToReturnAndEndsAllStreams) {
 
 TEST(WaitText, NamesEachThingThatKeepsBoardsFromTheWork) {
   const MatchKey key{"x", "c1", "cpu", 1};
-  BoardView busy{"d1", key, v1::PRESENCE_ONLINE, {}, false, 1, 1, "ok", ""};
+  BoardView busy{"d1", key, v1::PRESENCE_ONLINE, {}, false, 1, 1, "ok", "", ""};
   BoardView refusing = busy;
   refusing.device_id = "d2";
   refusing.load = 0;
@@ -196,6 +196,24 @@ TEST(WaitText, NamesEachThingThatKeepsBoardsFromTheWork) {
   EXPECT_EQ(WaitText(key, {busy, refusing, stuck}),
             "1 of 3 x boards busy; board d2 refused: no disk; board d3 is "
             "stuck: its work loop stands still");
+}
+
+TEST(WaitText, CountsTheBoardsThatPeopleKeepFromWork) {
+  const MatchKey key{"rpi5", "c1", "cpu", 1};
+  const BoardView busy{"d1", key, v1::PRESENCE_ONLINE, {}, false, 1, 1, "ok",
+                       "",   ""};
+  BoardView drained = busy;
+  drained.obstacle = "drained by ann: fan swap";
+  BoardView fresh = busy;
+  fresh.obstacle = "waiting for approval";
+  EXPECT_EQ(WaitText(key, {busy, drained, fresh, drained, busy, drained}),
+            "2 of 2 rpi5 boards busy; 3 of 6 rpi5 boards drained by ann: fan "
+            "swap; 1 of 6 rpi5 boards waiting for approval");
+  // One that is drained and away is drained: nobody need look for it.
+  drained.presence = v1::PRESENCE_LOST;
+  EXPECT_EQ(WaitText(key, {drained}),
+            "1 of 1 rpi5 board drained by ann: fan "
+            "swap");
 }
 
 TEST(Options, ContradictionsAreRefused) {

@@ -116,6 +116,7 @@ struct ServerStub : Stream<v1::DispatchService::Stub, v1::DispatchRequest,
 class ServiceTest : public ::testing::Test {
  protected:
   ServiceTest() {
+    options_.fleet.auto_approve.local = true;
     auto started = TrackerService::Start("127.0.0.1:0", options_, RealClock(),
                                          random_, store_);
     EXPECT_TRUE(started.ok()) << started.status().message();

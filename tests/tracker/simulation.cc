@@ -9,6 +9,9 @@ Simulation::Simulation(uint64_t seed)
       random_(seed),
       clock_(absl::FromUnixSeconds(1'800'000'000)),
       tracker_random_(seed + 1) {
+  // In some seeds boards wait for somebody to approve them.
+  options_.fleet.auto_approve.all = Chance(0.8);
+  canaries_ = Chance(0.5);
   // In some seeds the buffer is so small that it runs over.
   if (Chance(0.25)) options_.max_buffered_results = 3 + random_.Below(6);
   const int agents = 1 + static_cast<int>(random_.Below(4));
@@ -37,6 +40,7 @@ Simulation::Simulation(uint64_t seed)
   if (Chance(0.3)) {
     const auto& works = servers_[0]->works;
     poison_trial_ = works.begin()->second.trials(0).trial_id();
+    poison_reboots_ = Chance(0.5);
   }
 }
 
@@ -55,6 +59,7 @@ SimulationReport Simulation::Run() {
   // Healed: everything must end, and every spool must empty.
   const SteadyTime limit = clock_.Steady() + absl::Minutes(30);
   while (!AllDone() && clock_.Steady() < limit) {
+    LetAllWork();
     RunUntil(clock_.Steady() + absl::Seconds(10));
   }
   if (!AllDone()) {
@@ -79,7 +84,9 @@ SimulationReport Simulation::Run() {
   }
   if (!poison_trial_.empty() && AllDone()) {
     const v1::Outcome outcome = servers_[0]->log.at(poison_trial_);
-    if (outcome != v1::OUTCOME_AGENT_LOST && outcome != v1::OUTCOME_CANCELLED) {
+    if (outcome != v1::OUTCOME_AGENT_LOST && outcome != v1::OUTCOME_CANCELLED &&
+        (!poison_reboots_ || (outcome != v1::OUTCOME_CRASHED &&
+                              outcome != v1::OUTCOME_DEVICE_FAULT))) {
       Violation("the poison trial ended as " + v1::Outcome_Name(outcome));
     }
   }
@@ -183,6 +190,9 @@ void Simulation::Deliver(const Action& action) {
     if (connection == 0) continue;
     if (auto* send = std::get_if<SendToAgent>(&action);
         send != nullptr && send->session == session) {
+      if (send->message.has_assign()) {
+        CheckAssign(send->message.assign().assignment());
+      }
       After(at(agent->last_to_agent),
             [this, agent, connection, message = send->message] {
               if (agent->connection == connection) AgentHears(*agent, message);
@@ -226,7 +236,7 @@ void Simulation::Fault() {
   if (!faults_on_) return;
   AgentModel& agent = *agents_[random_.Below(agents_.size())];
   ServerModel& server = *servers_[random_.Below(servers_.size())];
-  switch (random_.Below(9)) {
+  switch (random_.Below(12)) {
     case 0:
     case 1:
       ++report_.counts["connections cut"];
@@ -261,6 +271,15 @@ void Simulation::Fault() {
         ++report_.counts["server streams cut"];
         BreakServer(server);
       }
+      break;
+    case 9:
+      ++report_.counts["reboots"];
+      ++agent.boot;
+      KillAgent(agent);
+      break;
+    case 10:
+    case 11:
+      Operate();
       break;
   }
   After(Between(200, 12'000), [this] { Fault(); });

@@ -71,6 +71,8 @@ class Simulation {
   void StartNext(AgentModel& agent, const std::string& device_id);
   void TrialDone(AgentModel& agent, const std::string& device_id, int64_t run);
   void Drop(AgentModel& agent, const std::string& assignment_id);
+  void AgentDrained(AgentModel& agent, const v1::Drain& drain);
+  void GiveBack(AgentModel& agent, const Holding& holding);
 
   // --- servers (simulation_server.cc)
   void ConnectServer(ServerModel& server);
@@ -87,6 +89,15 @@ class Simulation {
   // Breaks something, then plans the next fault.
   void Fault();
 
+  // --- operators (simulation_operator.cc)
+  // One random command to one random device, whatever state it is in.
+  void Operate();
+  // Takes every hold off again, approves and releases.
+  void LetAllWork();
+  void Control(v1::ControlDevicesRequest request);
+  // No work of jobs reaches a device that people or trust keep from it.
+  void CheckAssign(const v1::Assignment& assignment);
+
   const uint64_t seed_;
   Random random_;
   FakeClock clock_;
@@ -102,13 +113,16 @@ class Simulation {
   std::vector<std::unique_ptr<AgentModel>> agents_;
   std::vector<std::unique_ptr<ServerModel>> servers_;
   std::string poison_trial_;
+  bool poison_reboots_ = false;  // the board, not only its agent
+  bool canaries_ = false;
   SimulationReport report_;
 };
 
 // An assignment in an agent's hands.
 struct Simulation::Holding {
   v1::Assignment assignment;
-  int next = 0;  // trial to run next
+  bool finishing = false;  // starts nothing more
+  int next = 0;            // trial to run next
   SteadyTime leased_at;
 };
 
@@ -120,6 +134,7 @@ struct Simulation::AgentModel {
   std::vector<v1::SpooledResult> spool;
   // In memory.
   int64_t instance = 0;
+  int64_t boot = 0;
   bool up = true;
   std::vector<Holding> held;
   std::map<std::string, int64_t> running;  // device -> run number

@@ -25,6 +25,7 @@ void Simulation::ConnectAgent(AgentModel& agent) {
   hello->set_protocol_version(v1::PROTOCOL_VERSION_CURRENT);
   hello->set_agent_id(agent.id);
   hello->set_instance_id(absl::StrCat("i", agent.instance));
+  hello->set_boot_id(absl::StrCat("b", agent.boot));
   hello->set_compiler_version("c1");
   hello->set_space("cpu");
   hello->set_space_version(1);
@@ -135,6 +136,12 @@ void Simulation::AgentHears(AgentModel& agent,
               spooled.result().attempt() != ack.attempt()) {
             return false;
           }
+          // Judged by the tracker, or not the trial's last word: it is run
+          // again.
+          if (ServerOf(spooled.assignment_id()) == kCanaryServer ||
+              ack.status() == v1::ACK_STATUS_REJECTED) {
+            return true;
+          }
           const auto server = std::find_if(
               servers_.begin(), servers_.end(), [&](const auto& s) {
                 return s->id == ServerOf(spooled.assignment_id());
@@ -153,9 +160,43 @@ void Simulation::AgentHears(AgentModel& agent,
     case v1::TrackerMessage::kCancel:
       for (const auto& id : message.cancel().assignment_ids()) Drop(agent, id);
       break;
+    case v1::TrackerMessage::kDrain:
+      AgentDrained(agent, message.drain());
+      break;
     default:
       break;
   }
+}
+
+void Simulation::AgentDrained(AgentModel& agent, const v1::Drain& drain) {
+  ++report_.counts["drains"];
+  for (const std::string& device_id : drain.device_ids()) {
+    bool first = true;
+    for (auto it = agent.held.begin(); it != agent.held.end();) {
+      if (it->assignment.device_id() != device_id) {
+        ++it;
+        continue;
+      }
+      it->finishing = true;
+      const bool runs =
+          std::exchange(first, false) && agent.running.contains(device_id);
+      if (runs) {
+        ++it;
+        continue;
+      }
+      GiveBack(agent, *it);
+      it = agent.held.erase(it);
+    }
+  }
+}
+
+void Simulation::GiveBack(AgentModel& agent, const Holding& holding) {
+  v1::AgentMessage message;
+  v1::Release* release = message.mutable_release();
+  release->set_assignment_id(holding.assignment.assignment_id());
+  release->set_lease_epoch(holding.assignment.lease_epoch());
+  release->set_reason("drained");
+  ToTracker(agent, std::move(message));
 }
 
 void Simulation::AgentWelcomed(AgentModel& agent, const v1::Welcome& welcome) {
@@ -232,7 +273,9 @@ void Simulation::AgentAssigned(AgentModel& agent,
     ++report_.counts["refused"];
     return;
   }
-  agent.held.push_back({assignment, 0, clock_.Steady()});
+  Holding& holding = agent.held.emplace_back();
+  holding.assignment = assignment;
+  holding.leased_at = clock_.Steady();
   StartNext(agent, assignment.device_id());
 }
 
@@ -259,6 +302,7 @@ void Simulation::StartNext(AgentModel& agent, const std::string& device_id) {
       agent.held.begin(), agent.held.end(),
       [&](const Holding& h) { return h.assignment.device_id() == device_id; });
   if (holding == agent.held.end()) return;
+  if (holding->finishing) return;
   // Past 80 % of its lease nothing new is started.
   if (clock_.Steady() - holding->leased_at > 0.8 * options_.lease) return;
   const int64_t run = ++agent.last_run;
@@ -274,6 +318,7 @@ void Simulation::StartNext(AgentModel& agent, const std::string& device_id) {
       const auto it = agent.running.find(device_id);
       if (agent.instance == instance && it != agent.running.end() &&
           it->second == run) {
+        if (poison_reboots_) ++agent.boot;
         KillAgent(agent);
       }
     });
@@ -298,18 +343,26 @@ void Simulation::TrialDone(AgentModel& agent, const std::string& device_id,
   v1::TrialResult* result = spooled.mutable_result();
   *result->mutable_spec() = assignment.trials(holding->next);
   result->set_outcome(v1::OUTCOME_OK);
+  // Some canaries find a board slow; never one in ten, so none is taken out
+  // for good.
+  const bool canary = ServerOf(spooled.assignment_id()) == kCanaryServer;
+  if (canary) ++report_.counts["canaries"];
+  result->set_time_ns(canary && Chance(0.1) ? 2000 : 1000);
   result->set_attempt(assignment.attempt());
   result->set_lease_epoch(assignment.lease_epoch());
   result->set_device_id(device_id);
   const bool last = ++holding->next == assignment.trials_size();
   spooled.set_last(last);
-  if (last) agent.held.erase(holding);
+  const bool give_back = holding->finishing && !last;
+  const Holding held = *holding;
+  if (last || give_back) agent.held.erase(holding);
   agent.spool.push_back(spooled);
   if (agent.welcomed) {
     v1::AgentMessage message;
     *message.mutable_result_batch()->add_results() = spooled;
     ToTracker(agent, std::move(message));
   }
+  if (give_back) GiveBack(agent, held);
   StartNext(agent, device_id);
 }
 

@@ -109,6 +109,18 @@ void Simulation::KillServer(ServerModel& server) {
 void Simulation::ServerHears(ServerModel& server,
                              const v1::DispatchEvent& event) {
   if (event.has_attached()) {
+    if (canaries_) {
+      v1::DispatchRequest offer;
+      v1::Canary& canary = *offer.mutable_canaries()->add_canaries();
+      canary.set_name("compute");
+      v1::TrialSpec& trial = *canary.mutable_trial();
+      trial.set_workload("canary");
+      trial.set_device_class("x");
+      trial.set_compiler_version("c1");
+      trial.mutable_schedule()->set_space("cpu");
+      trial.mutable_schedule()->set_space_version(1);
+      ToTracker(server, std::move(offer));
+    }
     // What a cancelled job still has there is of no use.
     v1::DispatchRequest request;
     for (const auto& work_id : event.attached().held_work_ids()) {
@@ -202,6 +214,12 @@ void Simulation::CommitResults(ServerModel& server,
       }
     }
     if (!stored) ++report_.counts["duplicates"];
+    if (stored && result.outcome() == v1::OUTCOME_CRASHED) {
+      ++report_.counts["crashed"];
+    }
+    if (result.spec().kind() == v1::TRIAL_KIND_CANARY) {
+      Violation("a server was told of a canary");
+    }
     v1::TrialAck* ack = request.mutable_commit_ack()->add_acks();
     ack->set_trial_id(trial_id);
     ack->set_attempt(result.attempt());

@@ -40,10 +40,28 @@ TEST(TrackerSimulation, EveryTrialEndsExactlyOnceUnderAnyFaults) {
   }
   if (one != nullptr || seeds < 50) return;
   // A simulation in which nothing goes wrong proves nothing.
-  for (const char* name :
-       {"tracker restarts", "agent kills", "server kills", "tracker stalls",
-        "half-open connections", "jobs cancelled", "abandoned", "continued",
-        "duplicates", "agent_lost", "refused", "poison runs"}) {
+  for (const char* name : {"tracker restarts",
+                           "agent kills",
+                           "server kills",
+                           "tracker stalls",
+                           "half-open connections",
+                           "jobs cancelled",
+                           "abandoned",
+                           "continued",
+                           "duplicates",
+                           "agent_lost",
+                           "refused",
+                           "poison runs",
+                           "reboots",
+                           "drains",
+                           "canaries",
+                           "crashed",
+                           "approve",
+                           "drain",
+                           "quarantine",
+                           "release",
+                           "reserve",
+                           "retire"}) {
     EXPECT_GT(counts[name], 10) << name;
   }
 }

@@ -90,6 +90,8 @@ class AgentLoopTest : public testing::Test {
         started_.push_back(start->assignment.assignment_id());
       } else if (auto* stop = std::get_if<StopAction>(&action)) {
         stopped_.push_back(stop->assignment_id);
+      } else if (auto* finish = std::get_if<FinishAction>(&action)) {
+        finishing_.push_back(finish->assignment_id);
       } else if (auto* close = std::get_if<CloseAction>(&action)) {
         closed_.push_back(close->reason);
         connected_ = false;
@@ -238,6 +240,7 @@ class AgentLoopTest : public testing::Test {
     sent_.clear();
     started_.clear();
     stopped_.clear();
+    finishing_.clear();
     closed_.clear();
     connects_ = 0;
   }
@@ -249,7 +252,7 @@ class AgentLoopTest : public testing::Test {
   std::unique_ptr<Spool> spool_;
   std::unique_ptr<AgentLoop> loop_;
   std::vector<v1::AgentMessage> sent_;
-  std::vector<std::string> started_, stopped_, closed_;
+  std::vector<std::string> started_, stopped_, finishing_, closed_;
   std::vector<SessionState> sessions_;
   std::vector<v1::TrackerMessage> builds_;
   int connects_ = 0;

@@ -240,6 +240,65 @@ TEST_F(AgentLoopTest, ADrainFinishesWhatIsHeldAndTakesNothingNew) {
   EXPECT_THAT(SentTrials(), ElementsAre("a/0"));
 }
 
+TEST_F(AgentLoopTest, ADrainOfDevicesGivesTheRestBackAfterTheLastResult) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a", 4, 3));
+  v1::TrackerMessage message;
+  message.mutable_drain()->add_device_ids("another");
+  Receive(message);
+  EXPECT_THAT(finishing_, IsEmpty());
+  message.mutable_drain()->add_device_ids("board");
+  Receive(message);
+  EXPECT_THAT(finishing_, ElementsAre("a"));
+  EXPECT_FALSE(loop_->gate().MayStart("a"));
+  // A renewal does not let it start again.
+  Pass(absl::Seconds(11));
+  v1::TrackerMessage ack;
+  ack.mutable_heartbeat_ack()->set_sequence(1);
+  ack.mutable_heartbeat_ack()->set_lease_ms(60'000);
+  ack.mutable_heartbeat_ack()->add_renewed("a");
+  Receive(ack);
+  EXPECT_FALSE(loop_->gate().MayStart("a"));
+  Clear();
+  loop_->OnResult("a", ResultOf(TestAssignment("a", 4, 3), 0), false);
+  loop_->OnFinished("a");
+  Collect();
+  ASSERT_EQ(sent_.size(), 2u);
+  EXPECT_TRUE(sent_[0].has_result_batch());
+  EXPECT_EQ(sent_[1].release().assignment_id(), "a");
+  EXPECT_EQ(sent_[1].release().lease_epoch(), 4);
+  EXPECT_EQ(loop_->held(), 0);
+  // The device takes work again as soon as the tracker gives it some.
+  Assign(TestAssignment("b"));
+  EXPECT_TRUE(Replies().back().accepted());
+}
+
+TEST_F(AgentLoopTest, AnAgentThatDrainsToStopSaysWhetherItComesBack) {
+  ConnectWelcomed();
+  Assign(TestAssignment("a"));
+  Clear();
+  loop_->OnDrain("told to stop", absl::Seconds(120));
+  Collect();
+  EXPECT_THAT(finishing_, ElementsAre("a"));
+  ASSERT_EQ(sent_.size(), 2u);
+  EXPECT_EQ(sent_[0].device_update().devices(0).health(),
+            "draining: told to stop");
+  EXPECT_EQ(sent_[1].leaving().returns_within_ms(), 120'000);
+  EXPECT_FALSE(loop_->drained());
+  loop_->OnResult("a", ResultOf(TestAssignment("a"), 0), true);
+  Collect();
+  EXPECT_FALSE(loop_->drained()) << "the result is not acknowledged yet";
+  v1::TrackerMessage ack;
+  v1::TrialAck& one = *ack.mutable_result_ack()->add_acks();
+  one.set_trial_id("a/0");
+  one.set_attempt(1);
+  one.set_status(v1::ACK_STATUS_STORED);
+  Receive(ack);
+  EXPECT_TRUE(loop_->drained());
+  Assign(TestAssignment("b"));
+  EXPECT_EQ(Replies().back().reason(), "draining");
+}
+
 TEST_F(AgentLoopTest, ShutdownGivesEverythingBackAndCloses) {
   ConnectWelcomed();
   Assign(TestAssignment("a"));

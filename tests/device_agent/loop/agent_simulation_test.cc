@@ -313,6 +313,9 @@ class World {
         EXPECT_LE(running_.size(), 6u);
       } else if (auto* stop = std::get_if<StopAction>(&action)) {
         running_.erase(stop->assignment_id);
+      } else if (auto* finish = std::get_if<FinishAction>(&action)) {
+        running_.erase(finish->assignment_id);
+        loop_->OnFinished(finish->assignment_id);
       } else if (std::holds_alternative<CloseAction>(action)) {
         Disconnect();
       } else if (!std::holds_alternative<ConnectAction>(action)) {

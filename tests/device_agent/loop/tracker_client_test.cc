@@ -120,6 +120,10 @@ class FakeRunner : public TrialRunner {
     std::lock_guard lock(mutex_);
     stopped_.push_back(assignment_id);
   }
+  void Finish(const std::string& /*assignment_id*/,
+              std::function<void()> idle) override {
+    idle();
+  }
   void UpdateDevice(const v1::DeviceInfo& /*device*/) override {}
   int64_t WorkTicks() const override { return 1; }
 

@@ -52,6 +52,9 @@ void SimulatedFleet::SendFleet() {
     status->set_state(board.presence != v1::PRESENCE_ONLINE        ? "lost"
                       : absl::StartsWith(board.health, "draining") ? "draining"
                                                                    : "idle");
+    if (absl::StartsWith(board.health, "draining")) {
+      status->set_obstacle(board.health);
+    }
     status->set_compiler_version(board.compiler);
   }
   if (listener_ != nullptr) listener_->OnFleetChange(change);

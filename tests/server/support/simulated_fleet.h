@@ -73,12 +73,17 @@ class SimulatedFleet : public Dispatcher {
   void Submit(std::vector<v1::Work> work) override;
   void CancelWork(const v1::CancelWork& cancel) override;
   void Acknowledge(const v1::CommitAck& ack) override;
+  void OfferCanaries(const v1::Canaries& canaries) override {
+    canaries_.push_back(canaries);
+  }
 
   const std::map<std::string, v1::Work>& held() const { return held_; }
   // Works as they were first submitted, in order.
   const std::vector<v1::Work>& submitted() const { return submitted_; }
   const std::vector<v1::TrialAck>& acks() const { return acks_; }
   const std::vector<v1::CancelWork>& cancels() const { return cancels_; }
+  // One entry per offer.
+  const std::vector<v1::Canaries>& canaries() const { return canaries_; }
   // Results that the server has not acknowledged.
   const std::map<std::string, v1::TrialResult>& spool() const { return spool_; }
   // Delivers a result as it is, whoever asked for it.
@@ -101,6 +106,7 @@ class SimulatedFleet : public Dispatcher {
   std::vector<v1::Work> submitted_;
   std::vector<v1::TrialAck> acks_;
   std::vector<v1::CancelWork> cancels_;
+  std::vector<v1::Canaries> canaries_;
   std::map<std::string, v1::TrialResult> spool_;
   std::vector<v1::TrialResult> delayed_;
 };

@@ -1,0 +1,324 @@
+// Power hooks: what is sent when, what proves a cycle, and the fleet's file.
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/tracker/core_fixture.h"
+#include "tracker/power_runner.h"
+#include "tracker/webhook.h"
+
+namespace regatta {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+PowerHook Hook(const std::string& unit, bool cycle = true) {
+  PowerHook hook;
+  hook.unit = unit;
+  if (cycle) hook.cycle.argv = {"/bin/pdu", "cycle"};
+  hook.off.argv = {"/bin/pdu", "off"};
+  hook.on.argv = {"/bin/pdu", "on"};
+  return hook;
+}
+
+class PowerTest : public CoreTest {
+ protected:
+  PowerTest() {
+    options_.fleet.boards["d1"].power = Hook("pdu");
+    options_.fleet.boards["d2"].power = Hook("pdu");
+    options_.fleet.boards["d3"].power = Hook("another", /*cycle=*/false);
+    Reconfigure();
+  }
+  absl::Status Switch(v1::DeviceCommand command, const std::string& id) {
+    v1::ControlDevicesRequest request;
+    request.mutable_devices()->add_device_ids(id);
+    request.set_command(command);
+    request.set_reason("hangs");
+    request.set_by("ann");
+    const absl::Status status = core_->ControlDevices(request).status();
+    Drain();
+    return status;
+  }
+  absl::Status Cycle(const std::string& id) {
+    return Switch(v1::DEVICE_COMMAND_POWER_CYCLE, id);
+  }
+  void Done(const std::string& id, absl::Status status = absl::OkStatus()) {
+    core_->PowerDone(id, status);
+    Drain();
+  }
+  // Device and last word of each command since the last call.
+  std::vector<std::string> Sent() {
+    std::vector<std::string> sent;
+    for (const auto& one : std::exchange(switched_, {})) {
+      sent.push_back(one.device_id + " " + one.command.argv.back());
+    }
+    return sent;
+  }
+  SessionId Boot(const std::string& id, int n) {
+    v1::Hello hello =
+        MakeHello("a" + id, {MakeDevice("d" + id)}, absl::StrCat("i", n));
+    hello.set_boot_id(absl::StrCat("boot ", n));
+    return Connect(hello);
+  }
+  v1::Trust Trust(const std::string& id) {
+    return Status(id).standing().trust();
+  }
+};
+
+TEST_F(PowerTest, ANewBootIdProvesACycleAndNothingElseDoes) {
+  const StreamId server = Attach();
+  const SessionId board = Boot("1", 1);
+  Submit(server, {MakeWork(7, 0)});
+  const v1::Assignment assignment = OneAssigned(board);
+  Accept(board, assignment);
+  ASSERT_TRUE(Cycle("d1").ok());
+  EXPECT_THAT(Sent(), ElementsAre("d1 cycle"));
+  EXPECT_THAT(Cancelled(board), SizeIs(1));
+  Done("d1");
+  // The hook says yes; the board has not moved: sent again every 30 s.
+  for (int i = 0; i < 3; ++i) {
+    Wait(absl::Seconds(29));
+    Beat(board);
+    EXPECT_THAT(Sent(), IsEmpty());
+    EXPECT_THAT(Assigned(board), IsEmpty()) << "its power is about to go";
+    Wait(absl::Seconds(1));
+    EXPECT_THAT(Sent(), ElementsAre("d1 cycle"));
+    Done("d1");
+  }
+  Disconnect(board);
+  EXPECT_EQ(Status("d1").presence(), v1::PRESENCE_REBOOTING);
+  const SessionId back = Boot("1", 2);
+  EXPECT_EQ(Status("d1").presence(), v1::PRESENCE_ONLINE);
+  EXPECT_EQ(OneAssigned(back).attempt(), 1) << "its work was taken, not lost";
+  Wait(absl::Minutes(10));
+  EXPECT_THAT(Sent(), IsEmpty());
+  EXPECT_EQ(Trust("d1"), v1::TRUST_UNKNOWN);
+}
+
+TEST_F(PowerTest, ABoardThatDoesNotComeBackIsBroken) {
+  const SessionId board = Boot("1", 1);
+  ASSERT_TRUE(Cycle("d1").ok());
+  Disconnect(board);
+  Done("d1");
+  Wait(absl::Seconds(299));
+  EXPECT_EQ(Status("d1").presence(), v1::PRESENCE_REBOOTING);
+  EXPECT_NE(Trust("d1"), v1::TRUST_BROKEN);
+  Wait(absl::Seconds(2));
+  EXPECT_EQ(Trust("d1"), v1::TRUST_BROKEN);
+  EXPECT_EQ(Status("d1").presence(), v1::PRESENCE_LOST);
+  // The second one never ended.
+  EXPECT_THAT(Sent(), ElementsAre("d1 cycle", "d1 cycle"));
+  EXPECT_EQ(announced_.back().what(), "broken");
+  // Only a person believes in it again.
+  Boot("1", 2);
+  EXPECT_EQ(Trust("d1"), v1::TRUST_BROKEN);
+  ASSERT_TRUE(Switch(v1::DEVICE_COMMAND_RELEASE, "d1").ok());
+  EXPECT_EQ(Trust("d1"), v1::TRUST_UNKNOWN);
+}
+
+TEST_F(PowerTest, OneUnitIsAskedForOneThingAtATime) {
+  Boot("1", 1);
+  Boot("2", 1);
+  Boot("3", 1);
+  ASSERT_TRUE(Cycle("d1").ok());
+  ASSERT_TRUE(Cycle("d2").ok());
+  ASSERT_TRUE(Cycle("d3").ok());
+  EXPECT_THAT(Sent(), ElementsAre("d1 cycle", "d3 off"));
+  Wait(absl::Seconds(5));
+  EXPECT_THAT(Sent(), IsEmpty());
+  Done("d1", absl::UnavailableError("pdu: no session"));
+  EXPECT_THAT(Sent(), ElementsAre("d2 cycle"));
+  EXPECT_EQ(announced_.back().what(), "power hook failed");
+  // Without a cycle of its own: off, ten seconds, on.
+  Done("d3");
+  Wait(absl::Seconds(9.5));
+  EXPECT_THAT(Sent(), IsEmpty());
+  Wait(absl::Seconds(1));
+  EXPECT_THAT(Sent(), ElementsAre("d3 on"));
+}
+
+TEST_F(PowerTest, TwoCyclesAnHourAndSixADay) {
+  int boot = 1;
+  Boot("1", boot);
+  int done = 0;
+  for (int hour = 0; hour < 4; ++hour) {
+    for (int i = 0; i < 3; ++i) {
+      const absl::Status status = Cycle("d1");
+      if (!status.ok()) {
+        EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+        continue;
+      }
+      ++done;
+      Done("d1");
+      Boot("1", ++boot);
+    }
+    EXPECT_EQ(done, std::min(6, 2 * (hour + 1)));
+    clock_.Advance(absl::Hours(1) + absl::Minutes(1));
+    core_->Tick();
+    Drain();
+    Boot("1", boot);
+  }
+  // A restart of the tracker does not make it forget.
+  core_->Tick();
+  Restart();
+  Boot("1", boot);
+  EXPECT_EQ(Cycle("d1").code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(PowerTest, WhatABoardHasNoHookForIsRefused) {
+  Boot("9", 1);
+  EXPECT_THAT(std::string(Cycle("d9").message()),
+              HasSubstr("device d9 has no power hook"));
+  Boot("1", 1);
+  ASSERT_TRUE(Cycle("d1").ok());
+  EXPECT_THAT(std::string(Cycle("d1").message()),
+              HasSubstr("being switched already"));
+}
+
+TEST_F(PowerTest, ABoardThatIsSwitchedOffIsInMaintenance) {
+  Boot("1", 1);
+  ASSERT_TRUE(Switch(v1::DEVICE_COMMAND_POWER_OFF, "d1").ok());
+  EXPECT_THAT(Sent(), ElementsAre("d1 off"));
+  EXPECT_EQ(Status("d1").state(), "maintenance");
+  Done("d1");
+  Wait(absl::Minutes(10));
+  EXPECT_THAT(Sent(), IsEmpty());
+  EXPECT_NE(Trust("d1"), v1::TRUST_BROKEN);
+}
+
+TEST(FleetConfig, SaysWhatBoardsComeWithAndWhoNeedsNoApproval) {
+  const auto config = ParseFleetConfig(R"({
+    "auto_approve": {"classes": ["rpi5"], "labels": ["rack=2"]},
+    "webhook": "http://127.0.0.1:1/x",
+    "users": {"ann": {"weight": 3, "most_percent": 25}},
+    "boards": {"pi-1": {"labels": {"rack": "2"},
+                        "power": {"unit": "pdu-a", "off": ["/bin/pdu", "off"],
+                                  "on": "http://pdu/on"}}}})");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_FALSE(config->auto_approve.all);
+  EXPECT_THAT(config->auto_approve.classes, ElementsAre("rpi5"));
+  EXPECT_EQ(config->webhook, "http://127.0.0.1:1/x");
+  EXPECT_EQ(config->users.at("ann").weight, 3);
+  EXPECT_EQ(config->users.at("ann").most_percent, 25);
+  const BoardConfig& board = config->boards.at("pi-1");
+  EXPECT_EQ(board.labels.at("rack"), "2");
+  EXPECT_EQ(board.power->off.argv[1], "off");
+  EXPECT_EQ(board.power->on.url, "http://pdu/on");
+  EXPECT_TRUE(board.power->cycle.empty());
+}
+
+TEST(FleetConfig, MistakesAreNamedWithTheirPlace) {
+  for (const auto& [text, wrong] :
+       std::vector<std::pair<const char*, const char*>>{
+           {"", "no JSON"},
+           {"[]", "must be an object"},
+           {R"({"board": {}})", "no 'board' is known here; there are"},
+           {R"({"auto_approve": {"all": 1}})",
+            "auto_approve.all: must be true"},
+           {R"({"auto_approve": {"labels": ["x"]}})", "'x' must be NAME=VALUE"},
+           {R"({"webhook": "ftp://x"})", "webhook: 'ftp://x' must be http://"},
+           {R"({"boards": {"a": {"power": {}}}})",
+            "boards.a.power: 'unit' is missing"},
+           {R"({"boards": {"a": {"power": {"unit": "u", "off": ["/x"]}}}})",
+            "boards.a.power: must have 'cycle', or both"},
+           {R"({"boards": {"a": {"power": {"unit": "u", "cycle": ["x"]}}}})",
+            "boards.a.power.cycle: 'x' must be the whole path"},
+           {R"({"boards": {"a": {"power": {"unit": "u", "cycle": []}}}})",
+            "boards.a.power.cycle: must be a list of texts"},
+           {R"({"users": {"ann": {"weight": 0}}})",
+            "users.ann.weight: must be a number from 0.001 to 1000"},
+           {R"({"users": {"ann": {"most_percent": "x"}}})",
+            "users.ann.most_percent: must be a number from 1 to 100"},
+           {R"({"boards": {"a": {"labels": {"r": 2}}}})",
+            "boards.a.labels.r: must be a text"}}) {
+    const auto config = ParseFleetConfig(text);
+    ASSERT_FALSE(config.ok()) << text;
+    EXPECT_THAT(std::string(config.status().message()), HasSubstr(wrong));
+  }
+  const auto missing = ReadFleetConfig("/nowhere/fleet.json");
+  EXPECT_THAT(std::string(missing.status().message()),
+              HasSubstr("/nowhere/fleet.json"));
+}
+
+TEST_F(PowerTest, LabelsOfTheFileComeWithNewBoardsAndApproveThem) {
+  options_.fleet.auto_approve = {.labels = {"rack=2"}};
+  options_.fleet.boards["d5"].labels["rack"] = "2";
+  options_.fleet.boards["d6"].labels["rack"] = "3";
+  Reconfigure();
+  Boot("5", 1);
+  Boot("6", 1);
+  EXPECT_EQ(Status("d5").standing().labels().at("rack"), "2");
+  EXPECT_EQ(Trust("d5"), v1::TRUST_UNKNOWN);
+  EXPECT_EQ(Trust("d6"), v1::TRUST_PENDING);
+}
+
+TEST(PowerRunner, RunsProgramsWithoutAShellAndKillsThoseThatHang) {
+  const std::string file = absl::StrCat("/tmp/regatta_power_", getpid());
+  std::filesystem::remove(file);
+  EXPECT_TRUE(
+      RunPowerCommand({{"/usr/bin/touch", file}, ""}, absl::Seconds(10)).ok());
+  EXPECT_TRUE(std::filesystem::remove(file));
+  EXPECT_THAT(
+      std::string(
+          RunPowerCommand({{"/bin/false"}, ""}, absl::Seconds(10)).message()),
+      HasSubstr("/bin/false ended with exit code 1"));
+  EXPECT_THAT(
+      std::string(
+          RunPowerCommand({{"/nowhere/pdu"}, ""}, absl::Seconds(10)).message()),
+      HasSubstr("cannot start /nowhere/pdu"));
+  EXPECT_EQ(RunPowerCommand({{"/bin/sleep", "60"}, ""}, absl::Milliseconds(100))
+                .code(),
+            absl::StatusCode::kDeadlineExceeded);
+  // A dollar sign is a dollar sign.
+  EXPECT_TRUE(RunPowerCommand({{"/usr/bin/test", "$HOME", "=", "$HOME"}, ""},
+                              absl::Seconds(10))
+                  .ok());
+}
+
+TEST(Webhook, TriesAgainKeepsTheOrderAndDropsTheOldest) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::string> bodies;
+  int calls = 0;
+  bool open = false;
+  Webhook hook(
+      [&](const std::string& body) -> absl::Status {
+        std::unique_lock lock(mutex);
+        changed.wait(lock, [&] { return open; });
+        // The first try of the first event fails.
+        if (++calls == 1) return absl::UnavailableError("away");
+        bodies.push_back(body);
+        changed.notify_all();
+        return absl::OkStatus();
+      },
+      absl::Milliseconds(1));
+  v1::DeviceEvent event;
+  event.set_device_id("d1");
+  event.set_reason("a \"quoted\" reason");
+  // One may be taken already; the queue holds 256 beside it.
+  const int sent = static_cast<int>(Webhook::kMaxQueued) + 10;
+  for (int i = 0; i < sent; ++i) {
+    event.set_what(absl::StrCat("e", i));
+    hook.Notify(event);
+  }
+  const int64_t dropped = hook.dropped();
+  EXPECT_GE(dropped, 9);
+  EXPECT_LE(dropped, 10);
+  {
+    std::unique_lock lock(mutex);
+    open = true;
+    changed.notify_all();
+    ASSERT_TRUE(changed.wait_for(lock, std::chrono::seconds(30), [&] {
+      return std::ssize(bodies) == sent - dropped;
+    }));
+    EXPECT_THAT(bodies.back(), HasSubstr(absl::StrCat("e", sent - 1)));
+    EXPECT_THAT(bodies.back(), HasSubstr("a \\\"quoted\\\" reason"));
+  }
+}
+
+}  // namespace
+}  // namespace regatta

@@ -1,0 +1,90 @@
+// How often boards fail, and whether that is the board's doing: failures of the
+// device class (faults, unannounced reboots) over the latest trials of each
+// board, compared with the other boards of its class. A stream of bad
+// candidates fails everywhere, and takes no board out of the fleet.
+//
+// Not thread-safe.
+#ifndef REGATTA_TRACKER_FAULT_STATS_H_
+#define REGATTA_TRACKER_FAULT_STATS_H_
+
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+
+namespace regatta {
+
+class FaultStats {
+ public:
+  static constexpr size_t kWindow = 50;  // trials
+  // Fewer say nothing about a board as a member of its class.
+  static constexpr size_t kEnough = 10;
+  static constexpr int kInARow = 3;
+  static constexpr double kTooMany = 0.20;
+  static constexpr double kClassIsWell = 0.05;  // median of the others
+  static constexpr int kRebootsInAnHour = 3;    // more are too many
+
+  // A trial ended on the board, or the board failed during it.
+  void Add(const std::string& device_id, bool fault);
+  void Rebooted(const std::string& device_id, SteadyTime now);
+  // What the board did before says no more about it.
+  void Reset(const std::string& device_id);
+
+  // Why the board is to be quarantined, in words; "": it is not. `peers`: the
+  // other boards of its class.
+  std::string WhyQuarantine(std::string_view device_id,
+                            const std::vector<std::string>& peers,
+                            SteadyTime now) const;
+
+ private:
+  struct Board {
+    std::deque<bool> trials;  // whether each was a fault; the latest last
+    int in_a_row = 0;
+    std::deque<SteadyTime> reboots;  // unannounced, of the last hour
+  };
+  static double Rate(const Board& board);
+  // Whether enough of the others are well.
+  bool ClassIsWell(const std::vector<std::string>& peers) const;
+
+  std::map<std::string, Board, std::less<>> boards_;
+};
+
+// Never quarantines or power-cycles more than max(1, 10 %) of a class in ten
+// minutes: above that the cause is the software or the stream, so the class
+// gets no work of jobs until somebody lifts the brake or ten minutes have
+// passed.
+class ClassBrake {
+ public:
+  static constexpr absl::Duration kWindow = absl::Minutes(10);
+
+  // Whether one more board of the class may be taken out now; counts it if so.
+  bool TakeOut(const std::string& device_class, int boards, SteadyTime now);
+  // Counts one that was taken out before this process began.
+  void Recall(const std::string& device_class, SteadyTime at);
+
+  // True when it was not stopped already.
+  bool Stop(const std::string& device_class, const std::string& why,
+            SteadyTime now);
+  // True when it was stopped.
+  bool Lift(const std::string& device_class);
+  // Why the class gets no work; "": it does.
+  std::string Why(std::string_view device_class) const;
+  // Stopped for ten minutes.
+  std::vector<std::string> Due(SteadyTime now) const;
+
+ private:
+  struct Class {
+    std::deque<SteadyTime> taken_out;
+    std::string why;
+    SteadyTime stopped;
+  };
+  std::map<std::string, Class, std::less<>> classes_;
+};
+
+}  // namespace regatta
+
+#endif  // REGATTA_TRACKER_FAULT_STATS_H_

@@ -1,0 +1,23 @@
+// One HTTP POST, through cpp-httplib where that was there at build time.
+#ifndef REGATTA_TRACKER_HTTP_POST_H_
+#define REGATTA_TRACKER_HTTP_POST_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace regatta {
+
+// Whether this program can speak HTTP at all.
+bool HttpAvailable();
+
+// Blocks until the answer, for at most about `limit`. OK: the answer was 2xx.
+// Unavailable: no answer, or another one; says which. REQUIRES: `url` is
+// http://HOST[:PORT][/PATH]. Thread-safe.
+absl::Status HttpPost(const std::string& url, const std::string& body,
+                      const std::string& content_type, absl::Duration limit);
+
+}  // namespace regatta
+
+#endif  // REGATTA_TRACKER_HTTP_POST_H_

@@ -1,0 +1,401 @@
+#include "tracker/operator_state.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "proto/outcome_names.h"
+
+namespace regatta {
+namespace {
+
+constexpr size_t kMaxReasonBytes = 500;
+constexpr size_t kMaxNameBytes = 128;
+constexpr int kMaxLabels = 32;
+
+template <typename... Parts>
+absl::Status Bad(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat(parts...));
+}
+
+bool NeedsReason(v1::DeviceCommand command) {
+  return command == v1::DEVICE_COMMAND_DRAIN ||
+         command == v1::DEVICE_COMMAND_QUARANTINE ||
+         command == v1::DEVICE_COMMAND_RESERVE ||
+         command == v1::DEVICE_COMMAND_MAINTENANCE ||
+         command == v1::DEVICE_COMMAND_RETIRE ||
+         command == v1::DEVICE_COMMAND_POWER_OFF ||
+         command == v1::DEVICE_COMMAND_POWER_CYCLE;
+}
+
+// 0: it lasts until somebody ends it.
+absl::Duration LongestFor(v1::DeviceCommand command) {
+  switch (command) {
+    case v1::DEVICE_COMMAND_DRAIN:
+    case v1::DEVICE_COMMAND_MAINTENANCE:
+      return kLongestMaintenance;
+    case v1::DEVICE_COMMAND_RESERVE:
+      return kLongestReservation;
+    default:
+      return absl::ZeroDuration();
+  }
+}
+
+absl::Status CheckLabels(
+    const google::protobuf::Map<std::string, std::string>& labels) {
+  if (labels.size() > kMaxLabels) {
+    return Bad("labels has ", labels.size(), " entries, at most ", kMaxLabels,
+               " are allowed");
+  }
+  for (const auto& [name, value] : labels) {
+    const bool plain =
+        std::all_of(name.begin(), name.end(), [](unsigned char c) {
+          return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
+        });
+    if (name.empty() || name.size() > kMaxNameBytes || !plain) {
+      return Bad("label '", name,
+                 "' must be 1 to 128 letters, digits, dots, dashes and "
+                 "underscores");
+    }
+    if (value.size() > kMaxNameBytes ||
+        std::any_of(value.begin(), value.end(), absl::ascii_iscntrl)) {
+      return Bad("the value of label ", name,
+                 " must be one line of at most 128 bytes");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckText(const std::string& text, size_t max, const char* name) {
+  if (text.size() > max) {
+    return Bad(name, " has ", text.size(), " bytes, at most ", max,
+               " are allowed");
+  }
+  if (std::any_of(text.begin(), text.end(), absl::ascii_iscntrl)) {
+    return Bad(name, " must be one line");
+  }
+  return absl::OkStatus();
+}
+
+void SetOperator(v1::OperatorState state, const std::string& reason,
+                 const std::string& by, int64_t now_ms, int64_t until_ms,
+                 v1::DeviceStanding* standing) {
+  standing->set_operator_state(state);
+  v1::Standing& s = *standing->mutable_operator_standing();
+  s.set_reason(reason);
+  s.set_by(by);
+  s.set_since_unix_ms(now_ms);
+  s.set_until_unix_ms(until_ms);
+  standing->clear_next();
+  standing->clear_next_until_unix_ms();
+}
+
+void StartDraining(v1::OperatorState next, absl::Duration limit,
+                   int64_t next_until_ms,
+                   const v1::ControlDevicesRequest& request, int64_t now_ms,
+                   v1::DeviceStanding* standing) {
+  SetOperator(v1::OPERATOR_STATE_DRAINING, request.reason(), request.by(),
+              now_ms, now_ms + absl::ToInt64Milliseconds(limit), standing);
+  standing->set_next(next);
+  standing->set_next_until_unix_ms(next_until_ms);
+}
+
+// Back to work: whoever had it may have changed it, so a canary is owed.
+void BackToNormal(const std::string& reason, const std::string& by,
+                  int64_t now_ms, v1::DeviceStanding* standing) {
+  const bool was_away =
+      standing->operator_state() != v1::OPERATOR_STATE_DRAINING;
+  const std::string from = OperatorStateName(standing->operator_state());
+  SetOperator(v1::OPERATOR_STATE_NORMAL, reason, by, now_ms, 0, standing);
+  if (was_away && standing->trust() == v1::TRUST_HEALTHY) {
+    SetTrust(v1::TRUST_UNKNOWN, absl::StrCat("back from ", from), kByTracker,
+             now_ms, standing);
+    standing->set_canaries_owed(1);
+  }
+}
+
+std::string Until(int64_t unix_ms) {
+  if (unix_ms == 0) return "";
+  return absl::StrCat(" until ", absl::FormatTime("%Y-%m-%d %H:%M UTC",
+                                                  absl::FromUnixMillis(unix_ms),
+                                                  absl::UTCTimeZone()));
+}
+
+// What the device is, or is about to be.
+v1::OperatorState Target(const v1::DeviceStanding& standing) {
+  return standing.operator_state() == v1::OPERATOR_STATE_DRAINING
+             ? standing.next()
+             : standing.operator_state();
+}
+
+int64_t TargetUntil(const v1::DeviceStanding& standing) {
+  return standing.operator_state() == v1::OPERATOR_STATE_DRAINING
+             ? standing.next_until_unix_ms()
+             : standing.operator_standing().until_unix_ms();
+}
+
+absl::Status Refuse(const v1::DeviceStanding& standing,
+                    const std::string& what_to_do) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "device ", standing.device_id(), " is ",
+      OperatorStateName(Target(standing)), " by ",
+      standing.operator_standing().by(), Until(TargetUntil(standing)), ": ",
+      standing.operator_standing().reason(), "; ", what_to_do));
+}
+
+absl::StatusOr<bool> Reserve(const v1::ControlDevicesRequest& request,
+                             int64_t now_ms, v1::DeviceStanding* standing) {
+  const int64_t for_ms = request.for_ms() > 0
+                             ? request.for_ms()
+                             : absl::ToInt64Milliseconds(kReservation);
+  if (standing->trust() == v1::TRUST_PENDING) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "device ", standing->device_id(), " waits for approval; approve it"));
+  }
+  switch (Target(*standing)) {
+    case v1::OPERATOR_STATE_RESERVED: {
+      if (standing->operator_standing().by() != request.by()) {
+        return Refuse(*standing, "wait, or release it");
+      }
+      v1::Standing& held = *standing->mutable_operator_standing();
+      held.set_reason(request.reason());
+      if (standing->operator_state() == v1::OPERATOR_STATE_DRAINING) {
+        standing->set_next_until_unix_ms(now_ms + for_ms);
+      } else {
+        held.set_until_unix_ms(now_ms + for_ms);
+      }
+      return true;
+    }
+    case v1::OPERATOR_STATE_NORMAL:
+      StartDraining(v1::OPERATOR_STATE_RESERVED, kPreemptLimit, now_ms + for_ms,
+                    request, now_ms, standing);
+      return true;
+    default:
+      return Refuse(*standing, "resume it first");
+  }
+}
+
+absl::StatusOr<bool> Drain(const v1::ControlDevicesRequest& request,
+                           v1::OperatorState next, int64_t now_ms,
+                           v1::DeviceStanding* standing) {
+  const v1::OperatorState target = Target(*standing);
+  const int64_t until_ms = request.for_ms() > 0 ? now_ms + request.for_ms() : 0;
+  if (target == next) return false;
+  if (target == v1::OPERATOR_STATE_RESERVED) {
+    return Refuse(*standing, "release it first");
+  }
+  if (target == v1::OPERATOR_STATE_RETIRED) {
+    return Refuse(*standing, "resume it first");
+  }
+  if (standing->operator_state() == v1::OPERATOR_STATE_MAINTENANCE) {
+    // Holds nothing already.
+    SetOperator(next, request.reason(), request.by(), now_ms, until_ms,
+                standing);
+    return true;
+  }
+  StartDraining(next, kDrainLimit, until_ms, request, now_ms, standing);
+  return true;
+}
+
+absl::StatusOr<bool> Maintain(const v1::ControlDevicesRequest& request,
+                              int64_t now_ms, v1::DeviceStanding* standing) {
+  if (Target(*standing) == v1::OPERATOR_STATE_RESERVED &&
+      standing->operator_standing().by() != request.by()) {
+    return Refuse(*standing, "release it first");
+  }
+  SetOperator(v1::OPERATOR_STATE_MAINTENANCE, request.reason(), request.by(),
+              now_ms, request.for_ms() > 0 ? now_ms + request.for_ms() : 0,
+              standing);
+  return true;
+}
+
+absl::StatusOr<bool> Quarantine(const v1::ControlDevicesRequest& request,
+                                int64_t now_ms, v1::DeviceStanding* standing) {
+  if (standing->trust() == v1::TRUST_PENDING) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("device ", standing->device_id(),
+                     " waits for approval and takes no work anyway"));
+  }
+  if (standing->trust() == v1::TRUST_QUARANTINED) return false;
+  SetTrust(v1::TRUST_QUARANTINED, request.reason(), request.by(), now_ms,
+           standing);
+  standing->set_canaries_owed(0);
+  return true;
+}
+
+bool Release(const v1::ControlDevicesRequest& request, int64_t now_ms,
+             v1::DeviceStanding* standing) {
+  bool changed = false;
+  if (standing->trust() == v1::TRUST_QUARANTINED ||
+      standing->trust() == v1::TRUST_BROKEN) {
+    SetTrust(v1::TRUST_UNKNOWN,
+             absl::StrCat("released", request.reason().empty() ? "" : ": ",
+                          request.reason()),
+             request.by(), now_ms, standing);
+    standing->set_canaries_owed(1);
+    changed = true;
+  }
+  if (Target(*standing) == v1::OPERATOR_STATE_RESERVED) {
+    BackToNormal("reservation released", request.by(), now_ms, standing);
+    changed = true;
+  }
+  return changed;
+}
+
+bool Label(const v1::ControlDevicesRequest& request,
+           v1::DeviceStanding* standing) {
+  bool changed = false;
+  auto& labels = *standing->mutable_labels();
+  for (const auto& [name, value] : request.labels()) {
+    const auto found = labels.find(name);
+    if (value.empty()) {
+      changed |= found != labels.end();
+      labels.erase(name);
+    } else if (found == labels.end() || found->second != value) {
+      labels[name] = value;
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+}  // namespace
+
+absl::Status CheckControl(const v1::ControlDevicesRequest& request) {
+  const v1::DeviceSelector& devices = request.devices();
+  if (devices.device_ids().empty() && devices.device_class().empty() &&
+      devices.labels().empty()) {
+    return Bad("no device is named: give ids, a class or labels");
+  }
+  const v1::DeviceCommand command = request.command();
+  if (!v1::DeviceCommand_IsValid(command) ||
+      command == v1::DEVICE_COMMAND_UNSPECIFIED) {
+    return Bad("command is ", static_cast<int>(command), ", which is none");
+  }
+  const std::string name = DeviceCommandName(command);
+  if (request.by().empty()) return Bad("by is empty: who asks?");
+  RETURN_IF_ERROR(CheckText(request.by(), kMaxNameBytes, "by"));
+  RETURN_IF_ERROR(CheckText(request.reason(), kMaxReasonBytes, "reason"));
+  if (NeedsReason(command) && request.reason().empty()) {
+    return Bad(name, " needs a reason, for those who find the device so");
+  }
+  const absl::Duration longest = LongestFor(command);
+  if (request.for_ms() < 0 || absl::Milliseconds(request.for_ms()) > longest) {
+    if (longest == absl::ZeroDuration()) {
+      return Bad(name, " takes no time");
+    }
+    return Bad(name, " lasts from 1 ms to ", absl::FormatDuration(longest),
+               ", not ", request.for_ms(), " ms");
+  }
+  if (command == v1::DEVICE_COMMAND_LABEL) {
+    if (request.labels().empty()) return Bad("label without any label");
+    return CheckLabels(request.labels());
+  }
+  if (!request.labels().empty()) return Bad(name, " sets no labels");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> ApplyCommand(const v1::ControlDevicesRequest& request,
+                                  int64_t now_ms,
+                                  v1::DeviceStanding* standing) {
+  switch (request.command()) {
+    case v1::DEVICE_COMMAND_APPROVE:
+      if (standing->trust() != v1::TRUST_PENDING) return false;
+      SetTrust(v1::TRUST_UNKNOWN,
+               request.reason().empty() ? "approved" : request.reason(),
+               request.by(), now_ms, standing);
+      standing->set_canaries_owed(1);
+      return true;
+    case v1::DEVICE_COMMAND_DRAIN:
+      return Drain(request, v1::OPERATOR_STATE_MAINTENANCE, now_ms, standing);
+    case v1::DEVICE_COMMAND_RETIRE:
+      return Drain(request, v1::OPERATOR_STATE_RETIRED, now_ms, standing);
+    case v1::DEVICE_COMMAND_RESUME:
+      if (standing->operator_state() == v1::OPERATOR_STATE_NORMAL) return false;
+      BackToNormal(request.reason(), request.by(), now_ms, standing);
+      return true;
+    case v1::DEVICE_COMMAND_QUARANTINE:
+      return Quarantine(request, now_ms, standing);
+    case v1::DEVICE_COMMAND_RELEASE:
+      return Release(request, now_ms, standing);
+    case v1::DEVICE_COMMAND_RESERVE:
+      return Reserve(request, now_ms, standing);
+    case v1::DEVICE_COMMAND_MAINTENANCE:
+    case v1::DEVICE_COMMAND_POWER_OFF:
+      return Maintain(request, now_ms, standing);
+    case v1::DEVICE_COMMAND_POWER_ON:
+    case v1::DEVICE_COMMAND_POWER_CYCLE:
+      return true;  // nothing that people decide changes
+    case v1::DEVICE_COMMAND_LABEL:
+      return Label(request, standing);
+    default:
+      break;
+  }
+  CHECK(false) << "command " << static_cast<int>(request.command());
+}
+
+void EndDraining(int64_t now_ms, v1::DeviceStanding* standing) {
+  CHECK(standing->operator_state() == v1::OPERATOR_STATE_DRAINING)
+      << standing->device_id();
+  const v1::Standing held = standing->operator_standing();
+  SetOperator(standing->next(), held.reason(), held.by(), now_ms,
+              standing->next_until_unix_ms(), standing);
+}
+
+void EndHold(int64_t now_ms, v1::DeviceStanding* standing) {
+  const std::string what = OperatorStateName(standing->operator_state());
+  BackToNormal(absl::StrCat("the time of ", what, " is over"), kByTracker,
+               now_ms, standing);
+}
+
+v1::DeviceStanding NewStanding(const std::string& device_id,
+                               const std::string& agent_id, int64_t now_ms) {
+  v1::DeviceStanding standing;
+  standing.set_device_id(device_id);
+  standing.set_agent_id(agent_id);
+  SetTrust(v1::TRUST_PENDING, "new", kByTracker, now_ms, &standing);
+  SetOperator(v1::OPERATOR_STATE_NORMAL, "", kByTracker, now_ms, 0, &standing);
+  return standing;
+}
+
+void SetTrust(v1::Trust trust, const std::string& reason, const std::string& by,
+              int64_t now_ms, v1::DeviceStanding* standing) {
+  standing->set_trust(trust);
+  v1::Standing& s = *standing->mutable_trust_standing();
+  s.set_reason(reason);
+  s.set_by(by);
+  s.set_since_unix_ms(now_ms);
+  s.clear_until_unix_ms();
+}
+
+std::string ObstacleOf(const v1::DeviceStanding& standing) {
+  const v1::Standing& held = standing.operator_standing();
+  const std::string by = absl::StrCat(
+      " by ", held.by(), Until(TargetUntil(standing)), ": ", held.reason());
+  switch (Target(standing)) {
+    case v1::OPERATOR_STATE_MAINTENANCE:
+      return "drained" + by;
+    case v1::OPERATOR_STATE_RETIRED:
+      return "retired" + by;
+    case v1::OPERATOR_STATE_RESERVED:
+      return "reserved" + by;
+    default:
+      break;
+  }
+  const v1::Standing& trust = standing.trust_standing();
+  switch (standing.trust()) {
+    case v1::TRUST_PENDING:
+      return "waiting for approval";
+    case v1::TRUST_QUARANTINED:
+      return absl::StrCat("quarantined by ", trust.by(), ": ", trust.reason());
+    case v1::TRUST_BROKEN:
+      return absl::StrCat("called broken by ", trust.by(), ": ",
+                          trust.reason());
+    default:
+      return "";
+  }
+}
+
+}  // namespace regatta

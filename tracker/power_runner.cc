@@ -1,0 +1,112 @@
+#include "tracker/power_runner.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "tracker/http_post.h"
+
+extern char** environ;
+
+namespace regatta {
+namespace {
+
+constexpr timespec kMoment = {0, 20'000'000};
+
+// The child's own group and signals: this process blocks SIGTERM.
+absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& argv) {
+  std::vector<char*> arguments;
+  for (const std::string& one : argv) {
+    arguments.push_back(const_cast<char*>(one.c_str()));
+  }
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY,
+                                   0);
+  posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  pid_t pid = -1;
+  const int error = posix_spawn(&pid, argv[0].c_str(), &files, &attributes,
+                                arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  if (error != 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot start ", argv[0], ": ", strerror(error)));
+  }
+  return pid;
+}
+
+}  // namespace
+
+absl::Status RunPowerCommand(const PowerCommand& command,
+                             absl::Duration limit) {
+  if (!command.url.empty()) {
+    return HttpPost(command.url, "", "text/plain", limit);
+  }
+  const absl::StatusOr<pid_t> pid = Spawn(command.argv);
+  if (!pid.ok()) return pid.status();
+  const SteadyTime end = RealClock().Steady() + limit;
+  int status = 0;
+  while (waitpid(*pid, &status, WNOHANG) == 0) {
+    if (RealClock().Steady() >= end) {
+      kill(-*pid, SIGKILL);
+      waitpid(*pid, &status, 0);
+      return absl::DeadlineExceededError(absl::StrCat(
+          command.argv[0], " was killed after ", absl::FormatDuration(limit)));
+    }
+    nanosleep(&kMoment, nullptr);
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      command.argv[0],
+      WIFEXITED(status) ? " ended with exit code " : " was ended by signal ",
+      WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status)));
+}
+
+void PowerRunner::Stop() {
+  std::list<Running> running;
+  {
+    std::lock_guard lock(mutex_);
+    stopped_ = true;
+    // Nodes stay where they are: their threads write to them.
+    running.swap(running_);
+  }
+  for (Running& one : running) one.thread.join();
+}
+
+void PowerRunner::Run(const std::string& device_id,
+                      const PowerCommand& command) {
+  std::lock_guard lock(mutex_);
+  if (stopped_) return;
+  running_.remove_if([](Running& running) {
+    if (running.ended) running.thread.join();
+    return running.ended;
+  });
+  Running& running = running_.emplace_back();
+  running.thread = std::thread([this, device_id, command, &running] {
+    done_(device_id, RunPowerCommand(command, kLimit));
+    std::lock_guard lock(mutex_);
+    running.ended = true;
+  });
+}
+
+}  // namespace regatta

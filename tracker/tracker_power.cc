@@ -1,0 +1,113 @@
+// TrackerCore: switching boards off and on.
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "tracker/operator_state.h"
+#include "tracker/tracker_core.h"
+
+namespace regatta {
+namespace {
+
+constexpr char kCycleEvent[] = "power_cycle";
+
+std::optional<PowerVerb> VerbOf(v1::DeviceCommand command) {
+  switch (command) {
+    case v1::DEVICE_COMMAND_POWER_OFF:
+      return PowerVerb::kOff;
+    case v1::DEVICE_COMMAND_POWER_ON:
+      return PowerVerb::kOn;
+    case v1::DEVICE_COMMAND_POWER_CYCLE:
+      return PowerVerb::kCycle;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+absl::Status TrackerCore::CheckPower(
+    v1::DeviceCommand command, const std::vector<std::string>& ids) const {
+  const std::optional<PowerVerb> verb = VerbOf(command);
+  if (!verb) return absl::OkStatus();
+  for (const std::string& id : ids) {
+    RETURN_IF_ERROR(power_.Check(id, *verb, clock_.Steady()));
+  }
+  return absl::OkStatus();
+}
+
+void TrackerCore::StartPower(v1::DeviceCommand command,
+                             const std::string& device_id) {
+  const std::optional<PowerVerb> verb = VerbOf(command);
+  if (!verb) return;
+  power_.Start(device_id, *verb, clock_.Steady());
+  const Device* device = registry_.FindDevice(device_id);
+  if (device == nullptr) return;
+  Agent& agent = *registry_.FindAgent(device->agent_id);
+  if (*verb != PowerVerb::kOff) {
+    agent.reboot_until = clock_.Steady() + PowerBook::kGiveUp;
+  }
+  if (*verb != PowerVerb::kOn) {
+    // What the board runs ends with its power, and none of it counts.
+    for (const std::string& id : agent.device_ids) ClearDevice(id);
+  }
+  AdvancePower(clock_.Steady());
+}
+
+void TrackerCore::AdvancePower(SteadyTime now) {
+  for (PowerSend& send : power_.Due(now)) {
+    actions_.push_back(SwitchPower{send.device_id, std::move(send.command)});
+  }
+  for (const std::string& id : power_.GiveUps(now)) {
+    v1::DeviceStanding standing = *standings_.Find(id);
+    const std::string why = absl::StrCat(
+        "its power was switched for ", absl::FormatDuration(PowerBook::kGiveUp),
+        ", and it did not boot");
+    SetTrust(v1::TRUST_BROKEN, why, kByTracker, WallMs(), &standing);
+    standings_.Set(std::move(standing), ClassOf(id), "broken", why);
+    LOG(kError) << "device " << id << " is broken: " << why;
+    if (const Device* device = registry_.FindDevice(id)) {
+      registry_.FindAgent(device->agent_id)->reboot_until.reset();
+    }
+    FollowStanding(id);
+  }
+}
+
+void TrackerCore::PowerDone(const std::string& device_id,
+                            const absl::Status& status) {
+  power_.Done(device_id, clock_.Steady());
+  if (!status.ok()) {
+    standings_.Note(device_id, ClassOf(device_id), "power hook failed",
+                    std::string(status.message()));
+  }
+  AdvancePower(clock_.Steady());
+  Settle();
+}
+
+bool TrackerCore::IsSwitched(const Device& device) const {
+  return registry_.agents()
+      .find(device.agent_id)
+      ->second.reboot_until.has_value();
+}
+
+bool TrackerCore::PowerProven(const std::string& device_id) {
+  if (const Device* device = registry_.FindDevice(device_id)) {
+    registry_.FindAgent(device->agent_id)->reboot_until.reset();
+  }
+  return power_.Booted(device_id);
+}
+
+void TrackerCore::RecallCycles() {
+  const int64_t now_ms = WallMs();
+  for (const v1::DeviceEvent& event : store_.Events()) {
+    const absl::Duration age = absl::Milliseconds(now_ms - event.unix_ms());
+    if (event.what() == kCycleEvent && age >= absl::ZeroDuration() &&
+        age < absl::Hours(24)) {
+      power_.Recall(event.device_id(), started_ + -age);
+    }
+  }
+}
+
+}  // namespace regatta
