@@ -152,11 +152,6 @@ absl::StatusOr<v1::ControlDevicesResponse> TrackerCore::ControlDevices(
   ASSIGN_OR_RETURN(const std::vector<std::string> ids,
                    Select(request.devices()));
   RETURN_IF_ERROR(CheckPower(request.command(), ids));
-  if (request.command() == v1::DEVICE_COMMAND_RELEASE &&
-      !request.devices().device_class().empty()) {
-    LiftBrake(request.devices().device_class(),
-              absl::StrCat("released by ", request.by()));
-  }
   const int64_t now_ms = WallMs();
   v1::ControlDevicesResponse response;
   std::vector<v1::DeviceStanding> changed;
@@ -178,11 +173,14 @@ absl::StatusOr<v1::ControlDevicesResponse> TrackerCore::ControlDevices(
     event.set_reason(request.reason());
     event.set_by(request.by());
   }
-  if (changed.empty()) {
-    Settle();
-    return response;
+  if (!changed.empty()) {
+    RETURN_IF_ERROR(standings_.Commit(changed, std::move(events)));
   }
-  RETURN_IF_ERROR(standings_.Commit(changed, std::move(events)));
+  if (request.command() == v1::DEVICE_COMMAND_RELEASE &&
+      !request.devices().device_class().empty()) {
+    LiftBrake(request.devices().device_class(),
+              absl::StrCat("released by ", request.by()));
+  }
   for (const v1::DeviceStanding& standing : changed) {
     FollowStanding(standing.device_id());
     StartPower(request.command(), standing.device_id());

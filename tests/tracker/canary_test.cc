@@ -363,6 +363,11 @@ TEST_F(CanaryTest, ThirtyPercentThatFailStopTheClassAndNobodyMoreIsTakenOut) {
   release.mutable_devices()->set_device_class(kClass);
   release.set_command(v1::DEVICE_COMMAND_RELEASE);
   release.set_by("ann");
+  // A command that cannot be kept changes nothing.
+  store_.error = absl::ResourceExhaustedError("disk full");
+  EXPECT_FALSE(core_->ControlDevices(release).ok());
+  store_.error = absl::OkStatus();
+  EXPECT_THAT(Events(""), ElementsAre("stopped"));
   ASSERT_TRUE(core_->ControlDevices(release).ok());
   Drain();
   EXPECT_THAT(Events(""), ElementsAre("stopped", "goes on"));
