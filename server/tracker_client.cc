@@ -35,6 +35,8 @@ grpc::ChannelArguments ChannelArguments() {
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2'000);
   // A tracker whose machine went away without a word.
+  // Plain text stays on this machine: no proxy of the environment gets it.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
   arguments.SetInt("grpc.http2.ping_timeout_ms", 10'000);

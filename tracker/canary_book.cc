@@ -65,7 +65,6 @@ int64_t Median(const v1::CanaryTimes& times) {
 }  // namespace
 
 absl::Status CanaryBook::Check(const v1::Canaries& canaries) {
-  std::map<MatchKey, int> counts;
   for (const v1::Canary& canary : canaries.canaries()) {
     const v1::TrialSpec& trial = canary.trial();
     if (canary.name().empty() || trial.workload().empty() ||
@@ -80,11 +79,6 @@ absl::Status CanaryBook::Check(const v1::Canaries& canaries) {
           absl::StrCat("canary ", canary.name(), " has ", trial.ByteSizeLong(),
                        " bytes, at most 65536 are allowed"));
     }
-    if (++counts[KeyOf(canary)] > kMaxPerKind * 8) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("more than ", kMaxPerKind * 8, " canaries for class ",
-                       trial.device_class()));
-    }
   }
   return absl::OkStatus();
 }
@@ -92,7 +86,8 @@ absl::Status CanaryBook::Check(const v1::Canaries& canaries) {
 void CanaryBook::Offer(const v1::Canaries& canaries) {
   std::map<MatchKey, std::vector<v1::Canary>> offered;
   for (const v1::Canary& canary : canaries.canaries()) {
-    offered[KeyOf(canary)].push_back(canary);
+    std::vector<v1::Canary>& list = offered[KeyOf(canary)];
+    if (std::ssize(list) < kMaxPerClass) list.push_back(canary);
   }
   for (auto& [key, list] : offered) {
     if (kinds_.size() >= kMaxKinds && !kinds_.contains(key)) continue;

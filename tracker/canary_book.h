@@ -36,6 +36,7 @@ inline constexpr int kCanaryBaseline = 3;
 class CanaryBook {
  public:
   static constexpr int kMaxPerKind = 4;
+  static constexpr int kMaxPerClass = 32;  // of all targets; more are dropped
   static constexpr size_t kMaxKinds = 1024;
 
   // InvalidArgument names the canary and the field.

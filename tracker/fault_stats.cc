@@ -81,17 +81,21 @@ std::string FaultStats::WhyQuarantine(std::string_view device_id,
   return "";
 }
 
-bool ClassBrake::TakeOut(const std::string& device_class, int boards,
+bool ClassBrake::TakeOut(const std::string& device_class,
+                         const std::string& agent_id, int boards,
                          SteadyTime now) {
   Class& c = classes_[device_class];
-  DropBefore(&c.taken_out, kWindow, now);
+  std::erase_if(c.taken_out,
+                [now](const auto& one) { return now - one.second >= kWindow; });
+  if (c.taken_out.contains(agent_id)) return true;
   if (std::ssize(c.taken_out) >= std::max(1, boards / 10)) return false;
-  c.taken_out.push_back(now);
+  c.taken_out[agent_id] = now;
   return true;
 }
 
-void ClassBrake::Recall(const std::string& device_class, SteadyTime at) {
-  classes_[device_class].taken_out.push_back(at);
+void ClassBrake::Recall(const std::string& device_class,
+                        const std::string& agent_id, SteadyTime at) {
+  classes_[device_class].taken_out[agent_id] = at;
 }
 
 bool ClassBrake::Stop(const std::string& device_class, const std::string& why,

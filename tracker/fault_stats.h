@@ -53,18 +53,21 @@ class FaultStats {
   std::map<std::string, Board, std::less<>> boards_;
 };
 
-// Never quarantines or power-cycles more than max(1, 10 %) of a class in ten
-// minutes: above that the cause is the software or the stream, so the class
-// gets no work of jobs until somebody lifts the brake or ten minutes have
-// passed.
+// The tracker quarantines the devices of no more than max(1, 10 %) of a class's
+// agents in ten minutes (people may more): above that the cause is the software
+// or the stream, so the class gets no work of jobs until somebody lifts the
+// brake or ten minutes have passed.
 class ClassBrake {
  public:
   static constexpr absl::Duration kWindow = absl::Minutes(10);
 
-  // Whether one more board of the class may be taken out now; counts it if so.
-  bool TakeOut(const std::string& device_class, int boards, SteadyTime now);
+  // Whether a device of this agent may be taken out now; counts the agent if
+  // so, once: its devices are one machine.
+  bool TakeOut(const std::string& device_class, const std::string& agent_id,
+               int boards, SteadyTime now);
   // Counts one that was taken out before this process began.
-  void Recall(const std::string& device_class, SteadyTime at);
+  void Recall(const std::string& device_class, const std::string& agent_id,
+              SteadyTime at);
 
   // True when it was not stopped already.
   bool Stop(const std::string& device_class, const std::string& why,
@@ -78,7 +81,7 @@ class ClassBrake {
 
  private:
   struct Class {
-    std::deque<SteadyTime> taken_out;
+    std::map<std::string, SteadyTime> taken_out;  // agents
     std::string why;
     SteadyTime stopped;
   };

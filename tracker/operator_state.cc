@@ -145,6 +145,12 @@ absl::Status Refuse(const v1::DeviceStanding& standing,
       standing.operator_standing().reason(), "; ", what_to_do));
 }
 
+bool ReservedByAnother(const v1::ControlDevicesRequest& request,
+                       const v1::DeviceStanding& standing) {
+  return Target(standing) == v1::OPERATOR_STATE_RESERVED &&
+         standing.operator_standing().by() != request.by();
+}
+
 absl::StatusOr<bool> Reserve(const v1::ControlDevicesRequest& request,
                              int64_t now_ms, v1::DeviceStanding* standing) {
   const int64_t for_ms = request.for_ms() > 0
@@ -201,8 +207,7 @@ absl::StatusOr<bool> Drain(const v1::ControlDevicesRequest& request,
 
 absl::StatusOr<bool> Maintain(const v1::ControlDevicesRequest& request,
                               int64_t now_ms, v1::DeviceStanding* standing) {
-  if (Target(*standing) == v1::OPERATOR_STATE_RESERVED &&
-      standing->operator_standing().by() != request.by()) {
+  if (ReservedByAnother(request, *standing)) {
     return Refuse(*standing, "release it first");
   }
   SetOperator(v1::OPERATOR_STATE_MAINTENANCE, request.reason(), request.by(),
@@ -327,7 +332,11 @@ absl::StatusOr<bool> ApplyCommand(const v1::ControlDevicesRequest& request,
       return Maintain(request, now_ms, standing);
     case v1::DEVICE_COMMAND_POWER_ON:
     case v1::DEVICE_COMMAND_POWER_CYCLE:
-      return true;  // nothing that people decide changes
+      // Nothing that people decide changes, but for one who has it alone.
+      if (ReservedByAnother(request, *standing)) {
+        return Refuse(*standing, "release it first");
+      }
+      return true;
     case v1::DEVICE_COMMAND_LABEL:
       return Label(request, standing);
     default:
@@ -360,11 +369,21 @@ v1::DeviceStanding NewStanding(const std::string& device_id,
   return standing;
 }
 
+std::string Brief(std::string_view text) {
+  if (text.size() <= kMaxReasonBytes) return std::string(text);
+  size_t end = kMaxReasonBytes;
+  // Not within a character of UTF-8.
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) {
+    --end;
+  }
+  return std::string(text.substr(0, end)) + "...";
+}
+
 void SetTrust(v1::Trust trust, const std::string& reason, const std::string& by,
               int64_t now_ms, v1::DeviceStanding* standing) {
   standing->set_trust(trust);
   v1::Standing& s = *standing->mutable_trust_standing();
-  s.set_reason(reason);
+  s.set_reason(Brief(reason));
   s.set_by(by);
   s.set_since_unix_ms(now_ms);
   s.clear_until_unix_ms();

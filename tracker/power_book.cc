@@ -87,6 +87,8 @@ std::vector<PowerSend> PowerBook::Due(SteadyTime now) {
       continue;
     }
     task.sending = true;
+    task.complete = task.verb == PowerVerb::kOn || task.is_off ||
+                    (task.verb == PowerVerb::kCycle && !hook.cycle.empty());
     busy_units_.insert(hook.unit);
     due.push_back({id, hook.unit, Next(hook, task)});
   }
@@ -118,8 +120,18 @@ void PowerBook::Done(const std::string& device_id, SteadyTime now) {
   task.send_at = now + kResend;
 }
 
+void PowerBook::Resume(const std::string& device_id, SteadyTime at,
+                       SteadyTime now) {
+  if (hooks_.contains(device_id)) {
+    tasks_[device_id] = {PowerVerb::kCycle, at, now};
+  }
+}
+
 bool PowerBook::Booted(const std::string& device_id) {
-  return tasks_.erase(device_id) > 0;
+  const auto found = tasks_.find(device_id);
+  if (found == tasks_.end() || !found->second.complete) return false;
+  tasks_.erase(found);
+  return true;
 }
 
 std::vector<std::string> PowerBook::GiveUps(SteadyTime now) {

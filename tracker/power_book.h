@@ -60,7 +60,10 @@ class PowerBook {
   std::vector<PowerSend> Due(SteadyTime now);
   // The command that Due gave for the board has ended.
   void Done(const std::string& device_id, SteadyTime now);
-  // The board is back with another boot id. True: that was awaited.
+  // A cycle that a tracker began at that time and did not see end.
+  void Resume(const std::string& device_id, SteadyTime at, SteadyTime now);
+  // The board is back with another boot id. True: that was awaited; a boot
+  // before the last command was sent proves nothing.
   bool Booted(const std::string& device_id);
   // Boards that were given up now; they are forgotten here.
   std::vector<std::string> GiveUps(SteadyTime now);
@@ -74,7 +77,8 @@ class PowerBook {
     SteadyTime started;
     SteadyTime send_at;
     bool sending = false;
-    bool is_off = false;  // of a cycle in two steps: the first is done
+    bool is_off = false;    // of a cycle in two steps: the first is done
+    bool complete = false;  // the last step was sent: a boot is its proof
   };
   const PowerCommand& Next(const PowerHook& hook, const Task& task) const;
 

@@ -66,7 +66,8 @@ absl::Status RunPowerCommand(const PowerCommand& command,
   if (!pid.ok()) return pid.status();
   const SteadyTime end = RealClock().Steady() + limit;
   int status = 0;
-  while (waitpid(*pid, &status, WNOHANG) == 0) {
+  pid_t ended;
+  while ((ended = waitpid(*pid, &status, WNOHANG)) == 0) {
     if (RealClock().Steady() >= end) {
       kill(-*pid, SIGKILL);
       waitpid(*pid, &status, 0);
@@ -74,6 +75,10 @@ absl::Status RunPowerCommand(const PowerCommand& command,
           command.argv[0], " was killed after ", absl::FormatDuration(limit)));
     }
     nanosleep(&kMoment, nullptr);
+  }
+  if (ended != *pid) {
+    return absl::UnavailableError(absl::StrCat(
+        "cannot wait for ", command.argv[0], ": ", strerror(errno)));
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(

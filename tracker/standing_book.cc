@@ -58,14 +58,14 @@ void StandingBook::Note(const std::string& device_id,
                         const std::string& what, const std::string& reason) {
   LOG(kInfo) << (device_id.empty() ? "class " + device_class
                                    : "device " + device_id)
-             << ": " << what << (reason.empty() ? "" : ": ") << reason;
+             << ": " << what << (reason.empty() ? "" : ": ") << Brief(reason);
   if (unwritten_.size() >= kMaxUnwritten) return;
   v1::DeviceEvent& event = unwritten_.emplace_back();
   event.set_unix_ms(WallMs());
   event.set_device_id(device_id);
   event.set_device_class(device_class);
   event.set_what(what);
-  event.set_reason(reason);
+  event.set_reason(Brief(reason));
   event.set_by(kByTracker);
   AddNews(event);
 }

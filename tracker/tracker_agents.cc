@@ -1,10 +1,14 @@
 // TrackerCore's conversation with agents.
 #include <algorithm>
+#include <cstddef>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "proto/device_time.h"
+#include "tracker/operator_state.h"
 #include "tracker/tracker_core.h"
 
 namespace regatta {
@@ -27,11 +31,14 @@ v1::TrialAck Ack(const v1::TrialResult& result, v1::AckStatus status,
   return ack;
 }
 
+// Over all its messages.
+constexpr ptrdiff_t kMaxDevicesOfAgent = 256;
+
 }  // namespace
 
 void TrackerCore::OnHello(SessionId session, const v1::Hello& hello) {
   absl::Status owned = CheckCaller(session, hello);
-  if (owned.ok()) owned = CheckOwnership(hello.agent_id(), hello);
+  if (owned.ok()) owned = CheckOwnership(session, hello.agent_id(), hello);
   if (!owned.ok()) {
     LOG(kWarning) << "agent " << hello.agent_id()
                   << " refused: " << owned.message();
@@ -103,7 +110,8 @@ void TrackerCore::OnHello(SessionId session, const v1::Hello& hello) {
              << hello.held_size();
 }
 
-absl::Status TrackerCore::CheckOwnership(std::string_view agent_id,
+absl::Status TrackerCore::CheckOwnership(SessionId session,
+                                         std::string_view agent_id,
                                          const v1::Hello& hello) {
   for (const v1::DeviceInfo& info : hello.devices()) {
     const Device* device = registry_.FindDevice(info.device_id());
@@ -114,6 +122,13 @@ absl::Status TrackerCore::CheckOwnership(std::string_view agent_id,
                        " is already served by agent ", device->agent_id,
                        ", which is connected; stop that agent or give "
                        "this device another id"));
+    }
+    // By its certificate an agent has the devices that are called after it, and
+    // no other agent's, be that one away or not.
+    if (callers_.contains(session)) {
+      return absl::PermissionDeniedError(
+          absl::StrCat("device ", info.device_id(), " is agent ",
+                       device->agent_id, "'s; give this device another id"));
     }
   }
   return absl::OkStatus();
@@ -145,6 +160,11 @@ void TrackerCore::DropDevice(const std::string& device_id) {
     }
   }
   registry_.RemoveDevice(device_id);
+  // Nobody has decided anything about it.
+  const v1::DeviceStanding* standing = standings_.Find(device_id);
+  if (standing != nullptr && standing->trust() == v1::TRUST_PENDING) {
+    ForgetStanding(device_id);
+  }
 }
 
 void TrackerCore::OnHeartbeat(Agent& agent, const v1::Heartbeat& heartbeat) {
@@ -189,18 +209,20 @@ void TrackerCore::OnReply(Agent& agent, const v1::AssignmentReply& reply) {
   if (reply.accepted()) {
     lease->accepted = true;
     lease->deadline = clock_.Steady() + options_.lease;
-    if (device != nullptr) device->refusal.clear();
+    if (device != nullptr) {
+      device->refusal.clear();
+      if (device->canary == reply.assignment_id()) device->canary_refusals = 0;
+    }
     return;
   }
   if (lease->accepted) return;  // too late to refuse; Release is for that
   LOG(kWarning) << "agent " << agent.id << " refused " << reply.assignment_id()
-                << ": " << reply.reason();
+                << ": " << Brief(reply.reason());
   if (device != nullptr) {
-    device->refusal = reply.reason();
+    device->refusal = Brief(reply.reason());
     device->not_before = clock_.Steady() + options_.cool_down;
     if (device->canary == reply.assignment_id()) {
-      CanaryVoid(lease->device_id,
-                 absl::StrCat("the agent refuses canaries: ", reply.reason()));
+      CanaryRefused(*device);
     }
   }
   EndLease(reply.assignment_id());
@@ -264,18 +286,20 @@ void TrackerCore::OnResult(
   WorkItem* work = FindWork(id);
   bool full = false;
   bool given_up = false;
+  bool news = false;
   std::string device_of_result;
   if (server_id.empty()) {
     *closed->add_acks() =
         Ack(result, v1::ACK_STATUS_REJECTED,
             absl::StrCat("assignment ", id, " is of no server"));
   } else if (result.outcome() == v1::OUTCOME_DEVICE_FAULT && lease != nullptr &&
-             work != nullptr && RetriedElsewhere(*work, *lease, result)) {
+             work != nullptr &&
+             RetriedElsewhere(*work, *lease, result, &news)) {
     *closed->add_acks() =
         Ack(result, v1::ACK_STATUS_REJECTED,
             "a device failure, not the trial's last word; nothing to store");
     const std::string device_id = lease->device_id;
-    NoteTrial(device_id, /*fault=*/true, result.detail());
+    if (news) NoteTrial(device_id, /*fault=*/true, Brief(result.detail()));
     lease = leases_.Find(id);  // gone with a device that is quarantined now
   } else if (IsNoResult(result.outcome())) {
     *closed->add_acks() =
@@ -302,7 +326,7 @@ void TrackerCore::OnResult(
   }
   if (!device_of_result.empty()) {
     NoteTrial(device_of_result, result.outcome() == v1::OUTCOME_DEVICE_FAULT,
-              result.detail());
+              Brief(result.detail()));
     lease = leases_.Find(id);
   }
   EndByResult(agent, spooled, lease, work, full, given_up);
@@ -352,7 +376,7 @@ bool TrackerCore::GivenUp(const std::string& server_id) {
 }
 
 void TrackerCore::OnRelease(Agent& agent, const v1::Release& release) {
-  ConfirmStop(release.lease_epoch());
+  ConfirmStop(agent, release.lease_epoch());
   if (auto it = cancelling_.find(release.assignment_id());
       it != cancelling_.end()) {
     // The agent's answer to the Cancel. Results can be right behind it.
@@ -373,7 +397,7 @@ void TrackerCore::OnRelease(Agent& agent, const v1::Release& release) {
   WorkItem* work = FindWork(release.assignment_id());
   if (work == nullptr) return;
   if (release.device_fault()) {
-    NoteTrial(device_id, /*fault=*/true, release.reason());
+    NoteTrial(device_id, /*fault=*/true, Brief(release.reason()));
     RequeueLost(*work, device_id,
                 absl::StrCat("device ", device_id, ": ", release.reason()),
                 /*device_fault=*/true);
@@ -398,6 +422,17 @@ void TrackerCore::OnDeviceUpdate(Agent& agent, const v1::DeviceUpdate& update) {
                 "'s, not agent ", agent.id, "'s")));
       return;
     }
+  }
+  std::set<std::string_view> devices(agent.device_ids.begin(),
+                                     agent.device_ids.end());
+  for (const v1::DeviceInfo& info : update.devices()) {
+    devices.insert(info.device_id());
+  }
+  if (std::ssize(devices) > kMaxDevicesOfAgent) {
+    Close(*agent.session, absl::InvalidArgumentError(absl::StrCat(
+                              "agent ", agent.id, " has more than ",
+                              kMaxDevicesOfAgent, " devices")));
+    return;
   }
   if (agent.devices_follow) {
     agent.devices_follow = false;

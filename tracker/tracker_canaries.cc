@@ -15,6 +15,8 @@ namespace {
 constexpr int kFailuresInARow = 3;
 // Rounds in a row that say nothing, after which the board goes without.
 constexpr int kVoidsInARow = 3;
+// A full spool or a drain passes; an agent that never takes one has none.
+constexpr int kRefusalsInARow = 20;
 // A reset proves less than an operator: so many rounds end a quarantine then.
 constexpr int kRoundsAfterReset = 3;
 
@@ -175,6 +177,17 @@ void TrackerCore::CanaryVoid(const std::string& device_id,
   if (++device.canary_voids < kVoidsInARow) return;
   device.no_canary = why;
   standings_.Note(device_id, device.info.device_class(), "goes unproven", why);
+}
+
+void TrackerCore::CanaryRefused(Device& device) {
+  if (++device.canary_refusals < kRefusalsInARow) {
+    device.canary_after = clock_.Steady() + options_.canary_retry;
+    return;
+  }
+  device.no_canary =
+      absl::StrCat("the agent refuses canaries: ", device.refusal);
+  standings_.Note(device.info.device_id(), device.info.device_class(),
+                  "goes unproven", device.no_canary);
 }
 
 void TrackerCore::CanaryFailed(const std::string& device_id,

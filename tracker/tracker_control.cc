@@ -271,9 +271,21 @@ bool TrackerCore::HoldsWork(const std::string& device_id) const {
   });
 }
 
-void TrackerCore::ConfirmStop(int64_t lease_epoch) {
+void TrackerCore::ConfirmStop(const Agent& agent, int64_t lease_epoch) {
   const auto found = revoked_.find(lease_epoch);
-  if (found != revoked_.end()) found->second.confirmed = true;
+  if (found != revoked_.end() && found->second.agent_id == agent.id) {
+    found->second.confirmed = true;
+  }
+}
+
+void TrackerCore::ForgetStanding(const std::string& device_id) {
+  const v1::DeviceStanding* standing = standings_.Find(device_id);
+  if (standing == nullptr) return;
+  const bool decided =
+      standing->operator_state() != v1::OPERATOR_STATE_NORMAL ||
+      (standing->trust() == v1::TRUST_QUARANTINED &&
+       standing->trust_standing().by() != kByTracker);
+  if (!decided) standings_.Forget(device_id);
 }
 
 void TrackerCore::AdvanceHolds(SteadyTime now) {

@@ -44,7 +44,6 @@ TrackerCore::TrackerCore(const TrackerOptions& options, const Clock& clock,
       last_tick_(started_) {
   CHECK(Validate(options).ok()) << Validate(options).message();
   RecallQuarantines();
-  RecallCycles();
   const int64_t wall_ms = WallMs();
   for (const KnownAgent& known : store_.Agents()) {
     const absl::Duration away =
@@ -52,6 +51,9 @@ TrackerCore::TrackerCore(const TrackerOptions& options, const Clock& clock,
     if (known.lost && away > options_.forget_agent) {
       if (absl::Status status = store_.Forget(known.agent_id); !status.ok()) {
         LOG(kWarning) << status.message();
+      }
+      for (const v1::DeviceInfo& info : known.devices) {
+        ForgetStanding(info.device_id());
       }
       continue;
     }
@@ -75,6 +77,7 @@ TrackerCore::TrackerCore(const TrackerOptions& options, const Clock& clock,
     }
     if (known.holds_leases) unreported_holders_.insert(known.agent_id);
   }
+  RecallCycles();
 }
 
 void TrackerCore::SessionOpened(SessionId session,

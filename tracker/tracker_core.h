@@ -128,11 +128,13 @@ class TrackerCore {
   };
   // As history spells it; read back after a restart.
   static constexpr char kQuarantinedEvent[] = "quarantined";
+  static constexpr char kRebootedEvent[] = "rebooted";
+  static constexpr char kBrokenEvent[] = "broken";
 
   // --- agents (tracker_agents.cc; their devices: tracker_devices.cc)
   void OnHello(SessionId session, const v1::Hello& hello);
   // What stands in the way of serving these devices for the agent.
-  absl::Status CheckOwnership(std::string_view agent_id,
+  absl::Status CheckOwnership(SessionId session, std::string_view agent_id,
                               const v1::Hello& hello);
   using DeviceList = google::protobuf::RepeatedPtrField<v1::DeviceInfo>;
   void TakeDevices(Agent& agent, const DeviceList& devices);
@@ -177,7 +179,10 @@ class TrackerCore {
   // later is refused.
   void ClearDevice(const std::string& device_id);
   bool HoldsWork(const std::string& device_id) const;
-  void ConfirmStop(int64_t lease_epoch);
+  // The agent says that it holds no more what it had under this epoch.
+  void ConfirmStop(const Agent& agent, int64_t lease_epoch);
+  // Of a device that is gone: what a person decided is kept for its return.
+  void ForgetStanding(const std::string& device_id);
   void AdvanceHolds(SteadyTime now);
   // Whether it takes the work of jobs, were it there and free.
   bool TakesJobs(const Device& device) const;
@@ -192,6 +197,8 @@ class TrackerCore {
                  const CanaryJudgement& judgement);
   void CanaryPassed(const std::string& device_id);
   void CanaryVoid(const std::string& device_id, const std::string& why);
+  // Its agent did not take the round: full, draining, or never able to.
+  void CanaryRefused(Device& device);
   void CanaryFailed(const std::string& device_id,
                     const CanaryJudgement& judgement);
   // Whether another board of the class passed a canary of late.
@@ -216,9 +223,9 @@ class TrackerCore {
                  const std::string& why);
   void JudgeBoard(const std::string& device_id);
   // Whether a device failure is kept from the server, since another board is
-  // to try.
+  // to try. `news`: it was not said before.
   bool RetriedElsewhere(WorkItem& work, const Lease& lease,
-                        const v1::TrialResult& result);
+                        const v1::TrialResult& result, bool* news);
   void Quarantine(const std::string& device_id, const std::string& why);
   void LiftBrake(const std::string& device_class, const std::string& why);
   void ReindexClass(const std::string& device_class);

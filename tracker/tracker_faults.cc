@@ -76,7 +76,7 @@ void TrackerCore::OnReboot(Agent& agent, bool announced, bool mid_run) {
     const std::string reason =
         announced ? "rebooted as announced" : "rebooted unannounced";
     const bool switched = PowerProven(id);
-    standings_.Note(id, ClassOf(id), "rebooted",
+    standings_.Note(id, ClassOf(id), kRebootedEvent,
                     switched    ? "its power was switched"
                     : announced ? "as announced"
                     : mid_run   ? "unannounced, while it ran a trial"
@@ -127,7 +127,7 @@ void TrackerCore::JudgeBoard(const std::string& device_id) {
 }
 
 bool TrackerCore::RetriedElsewhere(WorkItem& work, const Lease& lease,
-                                   const v1::TrialResult& result) {
+                                   const v1::TrialResult& result, bool* news) {
   const std::string device_id = lease.device_id;
   bool other = false;
   for (const std::string& id : registry_.Matching(work.key())) {
@@ -141,8 +141,10 @@ bool TrackerCore::RetriedElsewhere(WorkItem& work, const Lease& lease,
     TrialState& trial = work.trials[i];
     if (trial.reported_attempt > 0 || trial.committed) return false;
     if (!other && trial.failed_boards.empty()) return false;
-    work.failed_devices.insert(device_id);
-    Blame(work, {i}, device_id, result.detail());
+    // The same report again says nothing more.
+    *news = work.failed_devices.insert(device_id).second ||
+            !trial.failed_boards.contains(device_id);
+    if (*news) Blame(work, {i}, device_id, Brief(result.detail()));
     return true;
   }
   return false;
@@ -161,7 +163,8 @@ void TrackerCore::Quarantine(const std::string& device_id,
     boards += device.info.device_class() == device_class ? 1 : 0;
   }
   faults_.Reset(device_id);
-  if (brake_.TakeOut(device_class, boards, clock_.Steady())) {
+  if (brake_.TakeOut(device_class, standing.agent_id(), boards,
+                     clock_.Steady())) {
     SetTrust(v1::TRUST_QUARANTINED, why, kByTracker, WallMs(), &standing);
     standing.set_canaries_owed(0);
     standings_.Set(std::move(standing), device_class, kQuarantinedEvent, why);
@@ -217,7 +220,11 @@ void TrackerCore::RecallQuarantines() {
     const absl::Duration age = absl::Milliseconds(now_ms - event.unix_ms());
     if (event.what() == kQuarantinedEvent && event.by() == kByTracker &&
         age >= absl::ZeroDuration() && age < ClassBrake::kWindow) {
-      brake_.Recall(event.device_class(), started_ + -age);
+      const v1::DeviceStanding* standing = standings_.Find(event.device_id());
+      brake_.Recall(
+          event.device_class(),
+          standing == nullptr ? event.device_id() : standing->agent_id(),
+          started_ + -age);
     }
   }
 }

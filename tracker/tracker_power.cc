@@ -1,4 +1,5 @@
 // TrackerCore: switching boards off and on.
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -34,6 +35,12 @@ absl::Status TrackerCore::CheckPower(
   if (!verb) return absl::OkStatus();
   for (const std::string& id : ids) {
     RETURN_IF_ERROR(power_.Check(id, *verb, clock_.Steady()));
+    const auto device = registry_.devices().find(id);
+    if (*verb == PowerVerb::kOn && device != registry_.devices().end() &&
+        registry_.agents().find(device->second.agent_id)->second.session) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("device ", id, " is online: it has power"));
+    }
   }
   return absl::OkStatus();
 }
@@ -66,7 +73,7 @@ void TrackerCore::AdvancePower(SteadyTime now) {
         "its power was switched for ", absl::FormatDuration(PowerBook::kGiveUp),
         ", and it did not boot");
     SetTrust(v1::TRUST_BROKEN, why, kByTracker, WallMs(), &standing);
-    standings_.Set(std::move(standing), ClassOf(id), "broken", why);
+    standings_.Set(std::move(standing), ClassOf(id), kBrokenEvent, why);
     LOG(kError) << "device " << id << " is broken: " << why;
     if (const Device* device = registry_.FindDevice(id)) {
       registry_.FindAgent(device->agent_id)->reboot_until.reset();
@@ -93,19 +100,35 @@ bool TrackerCore::IsSwitched(const Device& device) const {
 }
 
 bool TrackerCore::PowerProven(const std::string& device_id) {
-  if (const Device* device = registry_.FindDevice(device_id)) {
+  const bool proven = power_.Booted(device_id);
+  const Device* device = registry_.FindDevice(device_id);
+  if (device != nullptr && !power_.Busy(device_id)) {
     registry_.FindAgent(device->agent_id)->reboot_until.reset();
   }
-  return power_.Booted(device_id);
+  return proven;
 }
 
 void TrackerCore::RecallCycles() {
   const int64_t now_ms = WallMs();
+  std::map<std::string, absl::Duration> open;  // their ages
   for (const v1::DeviceEvent& event : store_.Events()) {
     const absl::Duration age = absl::Milliseconds(now_ms - event.unix_ms());
-    if (event.what() == kCycleEvent && age >= absl::ZeroDuration() &&
-        age < absl::Hours(24)) {
-      power_.Recall(event.device_id(), started_ + -age);
+    if (event.what() == kRebootedEvent || event.what() == kBrokenEvent) {
+      open.erase(event.device_id());
+    }
+    if (event.what() != kCycleEvent || age < absl::ZeroDuration() ||
+        age >= absl::Hours(24)) {
+      continue;
+    }
+    power_.Recall(event.device_id(), started_ + -age);
+    if (age < PowerBook::kGiveUp) open[event.device_id()] = age;
+  }
+  // The board may be off: what was begun is done anew, from its first step.
+  for (const auto& [id, age] : open) {
+    power_.Resume(id, started_ + -age, started_);
+    if (const Device* device = registry_.FindDevice(id)) {
+      registry_.FindAgent(device->agent_id)->reboot_until =
+          started_ + (PowerBook::kGiveUp - age);
     }
   }
 }

@@ -178,7 +178,7 @@ void TrackerCore::ForgetAgents(SteadyTime now) {
     }
     unreported_holders_.erase(id);
     for (const std::string& device : registry_.FindAgent(id)->device_ids) {
-      standings_.Forget(device);
+      ForgetStanding(device);
     }
     registry_.Remove(id);
     fleet_changed_ = waits_changed_ = true;

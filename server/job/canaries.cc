@@ -52,6 +52,7 @@ absl::StatusOr<v1::Canary> Make(const Kernel& kernel,
 
 const std::vector<v1::Canary>& CanaryMaker::Of(const std::string& device_class,
                                                const std::string& target) {
+  if (made_.size() >= kMaxMade) made_.clear();  // made again when asked for
   auto [made, is_new] = made_.try_emplace({device_class, target});
   if (!is_new) return made->second;
   const auto all = [&]() -> absl::StatusOr<std::vector<v1::Canary>> {
@@ -73,22 +74,27 @@ const std::vector<v1::Canary>& CanaryMaker::Of(const std::string& device_class,
   return made->second;
 }
 
-v1::Canaries CanaryMaker::MakeNew(const FleetView& fleet) {
-  v1::Canaries canaries;
+std::vector<v1::Canaries> CanaryMaker::MakeNew(const FleetView& fleet) {
+  std::vector<v1::Canaries> all;
   for (const std::string& device_class : fleet.RealClasses()) {
-    const std::set<std::string>& targets = fleet.Find(device_class)->targets;
     bool news = false;
-    for (const std::string& target : targets) {
+    std::vector<std::string> targets;
+    for (const std::string& target :
+         fleet.Find(device_class)->approved_targets) {
+      if (targets.size() == kMaxTargets) break;
+      targets.push_back(target);
       news |= offered_.insert({device_class, target}).second;
     }
     if (!news) continue;
+    v1::Canaries canaries;
     for (const std::string& target : targets) {
       for (const v1::Canary& canary : Of(device_class, target)) {
         *canaries.add_canaries() = canary;
       }
     }
+    if (canaries.canaries_size() > 0) all.push_back(std::move(canaries));
   }
-  return canaries;
+  return all;
 }
 
 }  // namespace regatta

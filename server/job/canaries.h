@@ -30,9 +30,12 @@ class CanaryMaker {
   explicit CanaryMaker(CompilerVersion compiler_version)
       : compiler_version_(std::move(compiler_version)) {}
 
-  // Those of all kinds of board in the fleet that are new since the last call.
-  // The tracker keeps canaries of one kind together, so they come together.
-  v1::Canaries MakeNew(const FleetView& fleet);
+  // Of a class the first so many; its other boards go unproven.
+  static constexpr size_t kMaxTargets = 16;
+
+  // Those of all classes that have boards of a kind that is new since the last
+  // call, and approved; a class's come together, one message each.
+  std::vector<v1::Canaries> MakeNew(const FleetView& fleet);
   // The tracker was restarted and has none any more.
   void ForgetOffered() { offered_.clear(); }
 
@@ -40,6 +43,8 @@ class CanaryMaker {
   // Empty: this compiler cannot make any; said once in the daemon's messages.
   const std::vector<v1::Canary>& Of(const std::string& device_class,
                                     const std::string& target);
+
+  static constexpr size_t kMaxMade = 1024;
 
   const CompilerVersion compiler_version_;
   // By class and target.

@@ -33,6 +33,9 @@ FleetView::FleetView(const v1::FleetChange& change) : known_(true) {
     view.memory_bytes = std::max(view.memory_bytes, info.memory_bytes());
     // One that nobody has approved, or that is retired, asks for no tasks.
     const v1::DeviceStanding& standing = device.standing();
+    if (standing.trust() != v1::TRUST_PENDING) {
+      view.approved_targets.insert(info.target());
+    }
     if (device.presence() != v1::PRESENCE_LOST &&
         standing.trust() != v1::TRUST_PENDING &&
         standing.operator_state() != v1::OPERATOR_STATE_RETIRED) {

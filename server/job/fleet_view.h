@@ -20,6 +20,8 @@ namespace regatta {
 struct ClassView {
   std::string target;             // complete target text
   std::set<std::string> targets;  // of all its devices
+  // Of those that somebody approved.
+  std::set<std::string> approved_targets;
   int cores = 0;
   bool simulated = false;
   double peak_flops_per_s = 0;       // of one core

@@ -92,8 +92,7 @@ void JobManager::TakeFleetNews(Events& events) {
     TakeAttachment(*events.attached);
   }
   if (attached_ && (events.fleet || events.attached)) {
-    const v1::Canaries canaries = canaries_.MakeNew(*fleet_in_use_);
-    if (canaries.canaries_size() > 0) {
+    for (const v1::Canaries& canaries : canaries_.MakeNew(*fleet_in_use_)) {
       options_.dispatcher->OfferCanaries(canaries);
     }
   }

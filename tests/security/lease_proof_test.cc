@@ -163,6 +163,21 @@ TEST_F(GuardTest, ADeviceIsItsAgentsByName) {
   EXPECT_EQ(core_.ListDevices().devices_size(), 1);
 }
 
+TEST_F(GuardTest, AnAwayBoardIsNotTakenOverByAShorterName) {
+  const SessionId owner = Open(Agent("pi-1"));
+  core_.AgentSaid(owner, Hello("pi-1", "pi-1"));
+  ASSERT_FALSE(Take(owner).closed);
+  core_.SessionClosed(owner);
+  const SessionId rogue = Open(Agent("pi"));
+  core_.AgentSaid(rogue, Hello("pi", "pi-1"));
+  const Out out = Take(rogue);
+  ASSERT_TRUE(out.closed);
+  EXPECT_EQ(out.closed->code(), absl::StatusCode::kPermissionDenied);
+  const SessionId back = Open(Agent("pi-1"));
+  core_.AgentSaid(back, Hello("pi-1", "pi-1"));
+  EXPECT_FALSE(Take(back).closed);
+}
+
 TEST_F(GuardTest, ACertificateForAClassServesThatClass) {
   const SessionId wrong = Open(Agent("a1", "y"));
   core_.AgentSaid(wrong, Hello("a1", "a1", "x"));

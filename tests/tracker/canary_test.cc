@@ -396,6 +396,40 @@ TEST_F(CanaryTest, ARoundThatIsLostOrNeverEndsIsNoPass) {
   EXPECT_EQ(Status("d1").standing().canary_failures(), 1);
 }
 
+TEST_F(CanaryTest, MoreThanAClassMayHaveAreDroppedAndTheServerStays) {
+  const StreamId server = Attach();
+  std::vector<v1::Canary> many;
+  for (int i = 0; i < 100; ++i) {
+    many.push_back(MakeCanary(absl::StrCat("c", i)));
+  }
+  Offer(server, many);
+  EXPECT_FALSE(servers_[server].closed);
+  const SessionId board = ConnectBoard("1");
+  EXPECT_EQ(OneAssigned(board).trials_size(), 4);
+}
+
+TEST_F(CanaryTest, AFullSpoolIsNoReasonToGoUnproven) {
+  const StreamId server = AttachWithCanaries();
+  const SessionId board = ConnectBoard("1");
+  for (int i = 0; i < 10; ++i) {
+    const v1::Assignment round = OneAssigned(board);
+    v1::AgentMessage message;
+    v1::AssignmentReply* reply = message.mutable_assignment_reply();
+    reply->set_assignment_id(round.assignment_id());
+    reply->set_lease_epoch(round.lease_epoch());
+    reply->set_reason("the result spool is 90 % full");
+    Say(board, message);
+    Beat(board);
+    Wait(options_.canary_retry + options_.tick);
+    Beat(board);
+  }
+  Submit(server, {MakeWork(7, 0)});
+  const v1::Assignment round = OneAssigned(board);
+  ASSERT_TRUE(IsCanary(round)) << "it still has to prove itself";
+  Pass(board, round);
+  EXPECT_EQ(OneAssigned(board).assignment_id(), "log1/7/0/0");
+}
+
 TEST_F(CanaryTest, BadCanariesAreRefused) {
   const StreamId server = Attach();
   Offer(server, {MakeCanary("")});

@@ -134,6 +134,62 @@ TEST_F(ControlTest, ApprovalIsAutomaticByClassAndOnThisMachine) {
   EXPECT_EQ(Standing("d3").trust(), v1::TRUST_UNKNOWN);
 }
 
+TEST_F(ControlTest, AnAgentHasABoundedNumberOfDevicesOverAllItsMessages) {
+  options_.fleet.auto_approve.all = false;
+  Reconfigure();
+  const SessionId board = Connect(MakeHello("a1", {MakeDevice("d0")}));
+  for (int batch = 0; batch < 3 && !agents_[board].closed; ++batch) {
+    v1::AgentMessage message;
+    for (int i = 0; i < 100; ++i) {
+      *message.mutable_device_update()->add_devices() =
+          MakeDevice(absl::StrCat("d", batch, "-", i));
+    }
+    Say(board, message);
+  }
+  ASSERT_TRUE(agents_[board].closed);
+  EXPECT_EQ(agents_[board].closed->code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(core_->ListDevices().devices_size(), 201);
+  // What nobody approved is not remembered when it is gone.
+  Connect(MakeHello("a1", {MakeDevice("d0")}));
+  Wait(options_.tick);
+  EXPECT_EQ(store_.devices.size(), 1u);
+}
+
+TEST_F(ControlTest, WhatAPersonDecidedOutlivesALongAbsence) {
+  const SessionId retired = ConnectBoard("1");
+  const SessionId usual = ConnectBoard("2");
+  ASSERT_TRUE(Control(v1::DEVICE_COMMAND_RETIRE, "d1", "old").ok());
+  Wait(options_.tick);
+  ASSERT_EQ(Standing("d1").operator_state(), v1::OPERATOR_STATE_RETIRED);
+  Disconnect(retired);
+  Disconnect(usual);
+  Wait(options_.forget_agent + absl::Hours(1));
+  EXPECT_TRUE(core_->ListDevices().devices().empty());
+  ConnectBoard("1");
+  EXPECT_EQ(Standing("d1").operator_state(), v1::OPERATOR_STATE_RETIRED);
+  EXPECT_TRUE(store_.devices.contains("d1"));
+  EXPECT_FALSE(store_.devices.contains("d2"));
+}
+
+TEST_F(ControlTest, OnlyWhoHeldTheWorkConfirmsThatItStopped) {
+  const StreamId server = Attach();
+  const SessionId board = ConnectBoard("1");
+  Submit(server, {MakeWork(7, 0)});
+  const v1::Assignment held = OneAssigned(board);
+  Accept(board, held);
+  ASSERT_TRUE(Control(v1::DEVICE_COMMAND_MAINTENANCE, "d1", "x").ok());
+  const SessionId rogue = ConnectBoard("2");
+  OneAssigned(rogue);  // the work has another board now
+  ASSERT_TRUE(Control(v1::DEVICE_COMMAND_RESUME, "d1").ok());
+  ASSERT_TRUE(Control(v1::DEVICE_COMMAND_DRAIN, "d1", "x").ok());
+  GiveBack(rogue, held);
+  Wait(options_.tick);
+  EXPECT_EQ(Standing("d1").operator_state(), v1::OPERATOR_STATE_DRAINING);
+  GiveBack(board, held);
+  Wait(options_.tick);
+  EXPECT_EQ(Standing("d1").operator_state(), v1::OPERATOR_STATE_MAINTENANCE);
+}
+
 TEST_F(ControlTest, ADrainedBoardEndsItsCandidateAndGivesTheRestBack) {
   const StreamId server = Attach();
   const SessionId board = ConnectBoard("1");

@@ -228,6 +228,44 @@ TEST_F(FaultTest, TheFourthUnannouncedRebootInAnHourQuarantines) {
               HasSubstr("4 unannounced reboots in an hour"));
 }
 
+TEST_F(FaultTest, OneMachineWithTwoDevicesDoesNotStopItsClass) {
+  for (int i = 0; i < 5; ++i) ConnectBoard(absl::StrCat("x", i));
+  for (int n = 1; n <= 5; ++n) {
+    v1::Hello hello = MakeHello("a1", {MakeDevice("d1"), MakeDevice("d2")},
+                                absl::StrCat("i", n));
+    hello.set_boot_id(absl::StrCat("boot ", n));
+    Connect(hello);
+    Wait(absl::Minutes(1));
+  }
+  EXPECT_EQ(Trust("d1"), v1::TRUST_QUARANTINED);
+  EXPECT_EQ(Trust("d2"), v1::TRUST_QUARANTINED);
+  const auto history = core_->DeviceHistory(v1::DeviceHistoryRequest());
+  for (const auto& event : history->events()) {
+    EXPECT_NE(event.what(), "stopped");
+  }
+}
+
+TEST_F(FaultTest, TheSameFailureOverAndOverIsOneAndItsTextIsCut) {
+  const StreamId server = Attach();
+  const SessionId one = ConnectBoard("1");
+  Submit(server, {MakeWork(7, 0)});
+  const v1::Assignment first = OneAssigned(one);
+  Accept(one, first);
+  ConnectBoard("2");
+  v1::SpooledResult failed =
+      MakeResult(first, 0, false, v1::OUTCOME_DEVICE_FAULT);
+  failed.mutable_result()->set_detail(std::string(100'000, 'x'));
+  for (int i = 0; i < 50; ++i) SendResults(one, {failed});
+  EXPECT_EQ(Trust("d1"), v1::TRUST_UNKNOWN);
+  int failures = 0;
+  const auto history = core_->DeviceHistory(v1::DeviceHistoryRequest());
+  for (const auto& event : history->events()) {
+    failures += event.what() == "device failure";
+    EXPECT_LE(event.reason().size(), 600u);
+  }
+  EXPECT_EQ(failures, 1);
+}
+
 TEST_F(FaultTest, RebootsThatAreAnnouncedOrRareAreFine) {
   SessionId board = Boot("1", 1);
   for (int n = 2; n <= 8; ++n) {

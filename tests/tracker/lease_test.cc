@@ -239,8 +239,7 @@ TEST_F(LeaseTest, ABoardThatWasIdleForLongIsNotStuckAndGetsTheNextJob) {
   // The counter's age before the dispatch does not count against it.
   Accept(board_, next);
   BeatFor(absl::Minutes(1), /*work_ticks=*/5, {next.assignment_id()});
-  EXPECT_THAT(LastBeatAck(board_).renewed(),
-              ElementsAre(next.assignment_id()));
+  EXPECT_THAT(LastBeatAck(board_).renewed(), ElementsAre(next.assignment_id()));
   EXPECT_EQ(Status("d1").state(), "busy");
 }
 

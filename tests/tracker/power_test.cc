@@ -120,6 +120,61 @@ TEST_F(PowerTest, ABoardThatDoesNotComeBackIsBroken) {
   EXPECT_EQ(Trust("d1"), v1::TRUST_UNKNOWN);
 }
 
+TEST_F(PowerTest, ABootBeforeTheLastStepProvesNothing) {
+  SessionId board = Boot("3", 1);
+  ASSERT_TRUE(Cycle("d3").ok());
+  EXPECT_THAT(Sent(), ElementsAre("d3 off"));
+  // It had rebooted by itself a moment before.
+  Disconnect(board);
+  board = Boot("3", 2);
+  Done("d3");
+  Disconnect(board);
+  Wait(absl::Seconds(10));
+  EXPECT_THAT(Sent(), ElementsAre("d3 on"));
+  Done("d3");
+  Boot("3", 3);
+  Wait(absl::Minutes(10));
+  EXPECT_THAT(Sent(), IsEmpty());
+  EXPECT_NE(Trust("d3"), v1::TRUST_BROKEN);
+}
+
+TEST_F(PowerTest, ACycleGoesOnAfterARestartOfTheTracker) {
+  const SessionId board = Boot("3", 1);
+  ASSERT_TRUE(Cycle("d3").ok());
+  EXPECT_THAT(Sent(), ElementsAre("d3 off"));
+  Done("d3");
+  Disconnect(board);
+  Wait(absl::Seconds(5));
+  Restart();
+  Wait(options_.tick);
+  EXPECT_THAT(Sent(), ElementsAre("d3 off"));
+  Done("d3");
+  Wait(absl::Seconds(10));
+  EXPECT_THAT(Sent(), ElementsAre("d3 on"));
+  Done("d3");
+  Boot("3", 2);
+  Wait(options_.tick);
+  Restart();
+  Wait(absl::Minutes(1));
+  EXPECT_THAT(Sent(), IsEmpty()) << "it is proven";
+}
+
+TEST_F(PowerTest, WhatIsOnIsNotSwitchedOnNorWhatAnotherReservedCycled) {
+  const SessionId board = Boot("1", 1);
+  EXPECT_THAT(std::string(Switch(v1::DEVICE_COMMAND_POWER_ON, "d1").message()),
+              HasSubstr("d1 is online"));
+  EXPECT_THAT(Sent(), IsEmpty());
+  v1::ControlDevicesRequest reserve;
+  reserve.mutable_devices()->add_device_ids("d1");
+  reserve.set_command(v1::DEVICE_COMMAND_RESERVE);
+  reserve.set_reason("debug");
+  reserve.set_by("bob");
+  ASSERT_TRUE(core_->ControlDevices(reserve).ok());
+  EXPECT_THAT(std::string(Cycle("d1").message()), HasSubstr("release it"));
+  EXPECT_THAT(Sent(), IsEmpty());
+  Beat(board);
+}
+
 TEST_F(PowerTest, OneUnitIsAskedForOneThingAtATime) {
   Boot("1", 1);
   Boot("2", 1);

@@ -54,8 +54,29 @@ TEST(Canaries, EveryRealKindOfBoardHasTwoAndHearsOfThemOnce) {
   world.jobs().Step();
   world.fleet().Connect(&world.jobs());
   world.jobs().Step();
-  ASSERT_EQ(world.fleet().canaries().size(), 3u);
-  EXPECT_EQ(world.fleet().canaries()[2].canaries_size(), 4);
+  // Each class's in a message of their own.
+  ASSERT_EQ(world.fleet().canaries().size(), 4u);
+  EXPECT_EQ(world.fleet().canaries()[2].canaries_size(), 2);
+  EXPECT_EQ(world.fleet().canaries()[3].canaries_size(), 2);
+}
+
+TEST(Canaries, AClassOfManyKindsHasThoseOfSixteen) {
+  ServerWorld world;
+  const SimulatedBoard board = world.fleet().boards()[0];
+  for (int i = 0; i < 40; ++i) {
+    SimulatedBoard other = board;
+    other.id = absl::StrCat("other", i);
+    // Of one class, with other limits.
+    other.target = absl::StrCat(
+        "cpu,triple=x86_64-linux-gnu,mcpu=znver4,"
+        "vector_registers=",
+        8 + i);
+    world.fleet().AddBoard(other);
+  }
+  world.fleet().SendFleet();
+  world.jobs().Step();
+  ASSERT_EQ(world.fleet().canaries().size(), 1u);
+  EXPECT_EQ(world.fleet().canaries()[0].canaries_size(), 32);
 }
 
 }  // namespace
