@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "proto/keepalive.h"
 #include "proto/security/credentials_service.h"
 #include "regatta/v1/fleet_service.grpc.pb.h"
 
@@ -24,10 +25,10 @@ std::shared_ptr<grpc::Channel> NewChannel(
   grpc::ChannelArguments arguments;
   // Plain text stays on this machine: no proxy of the environment gets it.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPeerPingMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPeerPingLimitMs);
   // In later releases this one decides instead of the keepalive time-out.
-  arguments.SetInt("grpc.http2.ping_timeout_ms", 10'000);
+  arguments.SetInt("grpc.http2.ping_timeout_ms", kPeerPingLimitMs);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/log.h"
+#include "proto/keepalive.h"
 #include "proto/security/credentials_service.h"
 #include "regatta/v1/dispatch_service.grpc.pb.h"
 #include "regatta/v1/security_service.grpc.pb.h"
@@ -34,12 +35,12 @@ grpc::ChannelArguments ChannelArguments() {
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2'000);
-  // A tracker whose machine went away without a word.
   // Plain text stays on this machine: no proxy of the environment gets it.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
-  arguments.SetInt("grpc.http2.ping_timeout_ms", 10'000);
+  // A tracker whose machine went away without a word.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPeerPingMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPeerPingLimitMs);
+  arguments.SetInt("grpc.http2.ping_timeout_ms", kPeerPingLimitMs);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetMaxReceiveMessageSize(kMaxReceiveBytes);
   return arguments;

@@ -10,6 +10,8 @@ namespace {
 
 // Twice what may wait for a commit, plus reports.
 constexpr int64_t kMaxQueuedBytes = int64_t{160} << 20;
+// A server that commits slowly reads all the same.
+constexpr absl::Duration kMaxUnread = absl::Minutes(5);
 
 template <typename T>
 void Reply(absl::StatusOr<T> result, T* response,
@@ -22,7 +24,7 @@ void Reply(absl::StatusOr<T> result, T* response,
 
 grpc::ServerBidiReactor<v1::DispatchRequest, v1::DispatchEvent>*
 DispatchServiceImpl::Dispatch(grpc::CallbackServerContext* context) {
-  std::shared_ptr<Reactor> reactor = Reactor::Make(kMaxQueuedBytes);
+  std::shared_ptr<Reactor> reactor = Reactor::Make(context, kMaxQueuedBytes, kMaxUnread);
   const StreamId stream = streams_.Add(reactor);
   loop_.Post([stream](TrackerCore& core) { core.ServerOpened(stream); });
   reactor->Begin(

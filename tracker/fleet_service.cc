@@ -40,7 +40,7 @@ struct Pace {
 
 grpc::ServerBidiReactor<v1::AgentMessage, v1::TrackerMessage>*
 FleetServiceImpl::Session(grpc::CallbackServerContext* context) {
-  std::shared_ptr<Reactor> reactor = Reactor::Make(kMaxQueuedBytes);
+  std::shared_ptr<Reactor> reactor = Reactor::Make(context, kMaxQueuedBytes, options_.unread);
   const SessionId session = sessions_.Add(reactor);
   SessionCaller caller;
   caller.identity = PeerOf(*context);

@@ -54,8 +54,11 @@ std::vector<std::string> LeaseTable::Expired(SteadyTime now) const {
   return expired;
 }
 
-void LeaseTable::ExtendAll(absl::Duration stall) {
-  for (auto& [id, lease] : leases_) lease.deadline = lease.deadline + stall;
+void LeaseTable::ExtendAll(absl::Duration stall, SteadyTime excused_until) {
+  for (auto& [id, lease] : leases_) {
+    lease.deadline = lease.deadline + stall;
+    lease.excused_until = excused_until;
+  }
 }
 
 }  // namespace regatta

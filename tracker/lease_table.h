@@ -36,6 +36,9 @@ struct Lease {
   int64_t epoch = 0;
   bool accepted = false;
   SteadyTime deadline;  // to be accepted, or renewed
+  // This process stood still while it ran, so that its agent may have let it go
+  // for want of renewals: losing it before then is nobody's attempt.
+  SteadyTime excused_until{};
 };
 
 class LeaseTable {
@@ -56,8 +59,8 @@ class LeaseTable {
   int Load(std::string_view agent_id, std::string_view device_id) const;
   // Assignments whose deadline has come.
   std::vector<std::string> Expired(SteadyTime now) const;
-  // Moves every deadline: this process was stalled.
-  void ExtendAll(absl::Duration stall);
+  // This process was stalled: moves every deadline, and excuses losses.
+  void ExtendAll(absl::Duration stall, SteadyTime excused_until);
 
   const std::map<std::string, Lease, std::less<>>& all() const {
     return leases_;

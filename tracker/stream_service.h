@@ -38,9 +38,13 @@ class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
     std::function<void()> ended;
   };
 
-  static std::shared_ptr<StreamReactor> Make(int64_t max_queued_bytes) {
-    auto reactor =
-        std::shared_ptr<StreamReactor>(new StreamReactor(max_queued_bytes));
+  // A peer that lets max_queued_bytes wait, or a message for max_unread, does
+  // not read: its stream is cut off. `context` is the call's.
+  static std::shared_ptr<StreamReactor> Make(
+      grpc::CallbackServerContext* context, int64_t max_queued_bytes,
+      absl::Duration max_unread) {
+    auto reactor = std::shared_ptr<StreamReactor>(
+        new StreamReactor(context, max_queued_bytes, max_unread));
     reactor->self_ = reactor;
     return reactor;
   }
@@ -64,28 +68,31 @@ class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
                         [reactor](bool) { reactor->ReadNext(); });
   }
 
-  // A peer that does not read is closed when max_queued_bytes wait for it.
   void Send(Out message) {
     std::lock_guard lock(mutex_);
     if (finished_ || closing_) return;
     queued_bytes_ += static_cast<int64_t>(message.ByteSizeLong());
     queue_.push_back(std::move(message));
-    if (queued_bytes_ > max_queued_bytes_) {
+    if (queued_bytes_ > max_queued_bytes_ || Unread()) {
       // The message being written stays until gRPC is done with it.
       queue_.erase(queue_.begin() + (writing_ ? 1 : 0), queue_.end());
       closing_ = grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED,
                               "the peer does not read what it is sent");
+      // Ends the write, which no end of the stream gets past. What that calls
+      // comes on other threads.
+      context_->TryCancel();
       FinishWhenWritten();
       return;
     }
     if (!writing_) WriteFront();
   }
 
-  // After what was sent so far.
+  // After what was sent so far; at once where the peer does not read it.
   void Close(const absl::Status& status) {
     std::lock_guard lock(mutex_);
     if (finished_ || closing_) return;
     closing_ = ToGrpc(status);
+    if (Unread()) context_->TryCancel();
     FinishWhenWritten();
   }
 
@@ -126,12 +133,19 @@ class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
   }
 
  private:
-  explicit StreamReactor(int64_t max_queued_bytes)
-      : max_queued_bytes_(max_queued_bytes) {}
+  StreamReactor(grpc::CallbackServerContext* context, int64_t max_queued_bytes,
+                absl::Duration max_unread)
+      : context_(context),
+        max_queued_bytes_(max_queued_bytes),
+        max_unread_(max_unread) {}
 
   void WriteFront() {
     writing_ = true;
+    write_began_ = RealClock().Steady();
     this->StartWrite(&queue_.front());
+  }
+  bool Unread() const {
+    return writing_ && RealClock().Steady() - write_began_ > max_unread_;
   }
   void FinishWhenWritten() {
     if (writing_ || finished_ || !queue_.empty()) return;
@@ -139,7 +153,9 @@ class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
     this->Finish(*closing_);
   }
 
+  grpc::CallbackServerContext* const context_;
   const int64_t max_queued_bytes_;
+  const absl::Duration max_unread_;
   grpc::Alarm alarm_;  // for the next read
   Callbacks callbacks_;
   In in_;
@@ -147,6 +163,7 @@ class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
   std::deque<Out> queue_;
   int64_t queued_bytes_ = 0;
   bool writing_ = false;
+  SteadyTime write_began_;  // the present one's
   bool read_ended_ = false;
   bool finished_ = false;
   std::optional<grpc::Status> closing_;

@@ -133,7 +133,8 @@ void TrackerCore::LoseLease(const std::string& assignment_id,
   EndLease(assignment_id);
   WorkItem* work = FindWork(assignment_id);
   if (work == nullptr) return;
-  if (lease.accepted) {
+  const bool excused = !board_failed && clock_.Steady() < lease.excused_until;
+  if (lease.accepted && !excused) {
     if (!board_failed && !lease.device_id.empty()) {
       RememberLoss(*work, lease.device_id);
     }

@@ -24,6 +24,9 @@ struct TrackerOptions {
   absl::Duration suspect = absl::Seconds(30);
   absl::Duration lost = absl::Seconds(60);
   absl::Duration quiet_max = absl::Seconds(30);
+  // The session of an agent that does not read what it is sent for this long is
+  // cut off.
+  absl::Duration unread = absl::Seconds(30);
   // A session without a Hello for this long is closed.
   absl::Duration hello = absl::Seconds(10);
   // An agent that holds work and whose heartbeats go on while its work loop

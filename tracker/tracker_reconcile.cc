@@ -31,8 +31,7 @@ void TrackerCore::Reconcile(Agent& agent, const v1::Hello& hello,
     } else if (hello.spooled_results() > 0 && lease.accepted) {
       lease.deadline = std::min(lease.deadline, now + options_.spool_grace);
     } else {
-      LoseLease(id, absl::StrCat("agent ", agent.id,
-                                 " came back without it: it was restarted"));
+      LoseLease(id, absl::StrCat("agent ", agent.id, " came back without it"));
     }
   }
 }

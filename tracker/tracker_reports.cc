@@ -64,7 +64,7 @@ void TrackerCore::AbsorbStall(SteadyTime now) {
   LOG(kWarning) << "this process stood still for "
                 << absl::FormatDuration(stall)
                 << "; all deadlines are moved by that";
-  leases_.ExtendAll(stall);
+  leases_.ExtendAll(stall, now + options_.lease);
   for (auto& [id, agent] : registry_.agents()) {
     if (agent.presence != v1::PRESENCE_LOST) {
       agent.last_seen = std::min(now, agent.last_seen + stall);

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/status_macros.h"
+#include "proto/keepalive.h"
 #include "proto/security/audit_service.h"
 #include "proto/security/credential_keeper.h"
 #include "proto/security/guarded_server.h"
@@ -21,17 +22,18 @@
 namespace regatta {
 namespace {
 
-// Heartbeats are the first line; pings only notice a peer that cannot answer.
-// An agent pings every 30 s, which the floor of 10 s allows.
 void SetChannelArguments(grpc::ServerBuilder* builder) {
-  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
-  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
-  builder->AddChannelArgument("grpc.http2.ping_timeout_ms", 20'000);
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kTrackerPingMs);
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                              kTrackerPingLimitMs);
+  builder->AddChannelArgument("grpc.http2.ping_timeout_ms",
+                              kTrackerPingLimitMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder->AddChannelArgument(
-      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
-  builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 2);
+      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+      kLeastPingIntervalMs);
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, kPingStrikes);
   builder->AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder->SetMaxReceiveMessageSize(8 << 20);
   builder->SetMaxSendMessageSize(-1);

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 
 extern char** environ;
@@ -72,13 +73,14 @@ void AwaitEnd(pid_t pid) {
 
 absl::StatusOr<std::shared_ptr<SpawnerClient>> SpawnerClient::Start(
     const std::string& program, const std::vector<std::string>& without,
-    const std::vector<std::string>& exec_prefix) {
+    const std::vector<std::string>& exec_prefix,
+    absl::Duration answers_within) {
   ASSIGN_OR_RETURN(auto ends, FrameChannel::SocketPair());
   ASSIGN_OR_RETURN(const pid_t pid, StartProgram(program, without, exec_prefix,
                                                  ends.second.get()));
   ends.second.Reset();
-  std::shared_ptr<SpawnerClient> client(
-      new SpawnerClient(FrameChannel(std::move(ends.first)), pid));
+  std::shared_ptr<SpawnerClient> client(new SpawnerClient(
+      FrameChannel(std::move(ends.first)), pid, answers_within));
   absl::StatusOr<v1::SpawnEvent> ready =
       client->channel_.ReceiveMessage<v1::SpawnEvent>(nullptr, kReadyMs);
   if (!ready.ok()) {
@@ -153,10 +155,15 @@ absl::StatusOr<std::unique_ptr<WorkerHandle>> SpawnerClient::Spawn(
   const absl::Status sent = SendRequest(request, descriptors);
   ends.second.Reset();
   std::unique_lock<std::mutex> lock(mutex_);
-  if (sent.ok()) {
-    changed_.wait(lock, [&] {
-      return fate->started.has_value() || !fate->error.empty() || !alive_;
-    });
+  if (sent.ok() &&
+      !changed_.wait_for(lock, absl::ToChronoNanoseconds(answers_within_), [&] {
+        return fate->started.has_value() || !fate->error.empty() || !alive_;
+      })) {
+    // Its workers die with it; whoever owns this client sees that it is gone.
+    LOG(kError) << "the spawner has not answered for "
+                << absl::FormatDuration(answers_within_) << "; killing it";
+    kill(pid_, SIGKILL);
+    changed_.wait(lock, [&] { return !alive_; });
   }
   if (fate->started.has_value()) {
     return std::unique_ptr<WorkerHandle>(new WorkerHandle(

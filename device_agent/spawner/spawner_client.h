@@ -65,10 +65,12 @@ class SpawnerClient : public std::enable_shared_from_this<SpawnerClient> {
   // Starts `program` (regatta-spawner). NotFound when it is not there;
   // Unavailable when it does not come up. `without`: sandbox features that it
   // shall not use, for tests. `exec_prefix`: words before it, where programs of
-  // this machine's kind run only behind an emulator.
+  // this machine's kind run only behind an emulator. `answers_within`: a
+  // spawner that takes longer to start a worker stands still; it is killed.
   static absl::StatusOr<std::shared_ptr<SpawnerClient>> Start(
       const std::string& program, const std::vector<std::string>& without = {},
-      const std::vector<std::string>& exec_prefix = {});
+      const std::vector<std::string>& exec_prefix = {},
+      absl::Duration answers_within = absl::Seconds(20));
   // All workers die with it. Returns when the spawner is gone or, since it
   // stays where something outlives its killing, soon after it let go.
   ~SpawnerClient();
@@ -94,14 +96,17 @@ class SpawnerClient : public std::enable_shared_from_this<SpawnerClient> {
 
  private:
   friend class WorkerHandle;
-  SpawnerClient(FrameChannel channel, pid_t pid)
-      : channel_(std::move(channel)), pid_(pid) {}
+  SpawnerClient(FrameChannel channel, pid_t pid, absl::Duration answers_within)
+      : channel_(std::move(channel)),
+        pid_(pid),
+        answers_within_(answers_within) {}
   void ReadEvents();
   absl::Status SendRequest(const v1::SpawnRequest& request,
                            absl::Span<const int> descriptors);
 
   FrameChannel channel_;
   const pid_t pid_;
+  const absl::Duration answers_within_;
   std::vector<std::string> sandbox_;
   std::mutex send_mutex_;
   mutable std::mutex mutex_;  // guards what follows

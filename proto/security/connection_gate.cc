@@ -45,12 +45,14 @@ void ConnectionGate::Proven(const std::string& peer) {
   --addresses_[found->second.address].unproven;
 }
 
-void ConnectionGate::Ended(const std::string& peer, SteadyTime now) {
+std::string ConnectionGate::Ended(const std::string& peer, SteadyTime now) {
   const auto found = connections_.find(peer);
-  if (found == connections_.end()) return;
+  if (found == connections_.end()) return "";
+  std::string failed;
   if (!found->second.proven) {
+    failed = found->second.address;
     --unproven_;
-    Address& state = addresses_[found->second.address];
+    Address& state = addresses_[failed];
     --state.unproven;
     state.failures.push_back(now);
     if (static_cast<int>(state.failures.size()) > limits_.failures_per_minute) {
@@ -58,6 +60,7 @@ void ConnectionGate::Ended(const std::string& peer, SteadyTime now) {
     }
   }
   connections_.erase(found);
+  return failed;
 }
 
 void ConnectionGate::Prune(Address& address, SteadyTime now) {

@@ -41,8 +41,8 @@ class ConnectionGate {
                   bool loopback, SteadyTime now);
   // It made a call that was allowed.
   void Proven(const std::string& peer);
-  // It ended. A failure if it was not proven.
-  void Ended(const std::string& peer, SteadyTime now);
+  // It ended. A failure if it was not proven: its address; "" otherwise.
+  std::string Ended(const std::string& peer, SteadyTime now);
   // Forgets addresses without a failure in the last minute.
   void Tick(SteadyTime now);
 

@@ -172,6 +172,14 @@ class GuardedServer::Listener {
     guard_.audit->Refused("unknown", address, "connection", why);
   }
 
+  // `address`: of a connection that failed; "": it did not. Whoever has no
+  // certificate, or speaks no TLS, gets no further than this.
+  void Ended(const std::string& address) {
+    if (address.empty() || guard_.tls == nullptr) return;
+    guard_.audit->Refused("unknown", address, "connection",
+                          "ended without a call that is allowed");
+  }
+
   void Tick() {
     const SteadyTime now = guard_.clock->Steady();
     std::lock_guard lock(mutex_);
@@ -181,7 +189,7 @@ class GuardedServer::Listener {
       const bool there = fstat(it->second.fd, &file) == 0 &&
                          S_ISSOCK(file.st_mode) &&
                          file.st_ino == it->second.inode;
-      if (!there) gate_.Ended(it->first, now);
+      if (!there) Ended(gate_.Ended(it->first, now));
       it = there ? std::next(it) : sockets_.erase(it);
     }
     gate_.Tick(now);

@@ -346,6 +346,29 @@ INSTANTIATE_TEST_SUITE_P(Machines, OutlivingTest,
                                                     {"cgroup"}}),
                          [](const auto& info) { return info.param.name; });
 
+// One that stands still is noticed when it is asked for the next worker.
+TEST(StoppedSpawnerTest, IsKilledAndTakesItsWorkersAlong) {
+  auto spawner =
+      SpawnerClient::Start(REGATTA_BIN_DIR "/regatta-spawner", {}, {},
+                           /*answers_within=*/absl::Milliseconds(300));
+  ASSERT_TRUE(spawner.ok()) << spawner.status();
+  v1::Spawn spawn;
+  spawn.set_program(REGATTA_BIN_DIR "/misbehaving_worker");
+  spawn.add_arguments("hang");
+  spawn.set_role("run");
+  auto worker = (*spawner)->Spawn(spawn);
+  ASSERT_TRUE(worker.ok()) << worker.status();
+  ASSERT_EQ(kill((*spawner)->pid(), SIGSTOP), 0);
+  const SteadyTime start = RealClock().Steady();
+  EXPECT_EQ((*spawner)->Spawn(spawn).status().code(),
+            absl::StatusCode::kUnavailable);
+  EXPECT_LT(RealClock().Steady() - start, absl::Seconds(5));
+  EXPECT_FALSE((*spawner)->alive());
+  // The worker's end of the channel closes when it dies.
+  EXPECT_EQ((*worker)->channel().Receive(2'000).status().code(),
+            absl::StatusCode::kOutOfRange);
+}
+
 // The agent is killed: the spawner sees the end of its socket and takes the
 // workers along, those included that left their session.
 TEST(SpawnerDeathTest, NothingOutlivesAKilledAgent) {

@@ -71,6 +71,22 @@ TEST(TlsFolderTest, ACrashBetweenTheRenamesLosesNothing) {
   EXPECT_TRUE(read->certificate.BelongsTo(read->key));
 }
 
+// A board without a clock of its own boots in 1970.
+TEST(TlsIdentityTest, BeforeTheClockIsSetNoCertificateCountsAndThenItDoes) {
+  TestLab lab;
+  const std::string dir = lab.Folder(Role::kAgent, "b1");
+  const FakeClock unset;
+  const auto early = TlsIdentity::Open(dir, {Role::kAgent}, unset);
+  ASSERT_FALSE(early.ok());
+  EXPECT_NE(early.status().message().find("1970-01-01"),
+            early.status().message().npos)
+      << early.status().message();
+  EXPECT_NE(early.status().message().find("is valid from"),
+            early.status().message().npos);
+  const FakeClock set(RealClock().Wall());
+  EXPECT_TRUE(TlsIdentity::Open(dir, {Role::kAgent}, set).ok());
+}
+
 TEST(TlsIdentityTest, TakesOnlyAWholeNewPairOfItsOwn) {
   TestLab lab;
   const std::string dir = lab.Folder(Role::kServer, "s1");

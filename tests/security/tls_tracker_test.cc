@@ -88,6 +88,18 @@ TEST_F(TlsTrackerTest, WhoHasACertificateOfTheLabIsLetIn) {
   EXPECT_EQ(List(lab_.Open(Role::kViewer, "vera")), grpc::StatusCode::OK);
 }
 
+TEST_F(TlsTrackerTest, WithoutACertificateNobodyIsLetInAndItIsAudited) {
+  const auto channel = grpc::CreateCustomChannel(
+      tracker_.address(),
+      MakeNewcomerCredentials(lab_.authority().certificate().Fingerprint(),
+                              RealClock()),
+      grpc::ChannelArguments());
+  EXPECT_EQ(CallEmpty(channel, kList).error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+  EXPECT_TRUE(AuditedSoon({"127.0.0.1", "connection", "ended without a call"}))
+      << tracker_.AuditText();
+}
+
 TEST_F(TlsTrackerTest, PlainTextGetsNoAnswer) {
   EXPECT_EQ(List(nullptr), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(List(lab_.Open(Role::kViewer, "vera")), grpc::StatusCode::OK);

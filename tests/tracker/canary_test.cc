@@ -181,6 +181,27 @@ TEST_F(CanaryTest, AResetAndThreeRoundsEndAQuarantineToo) {
   EXPECT_EQ(Trust("d1"), v1::TRUST_HEALTHY);
 }
 
+TEST_F(CanaryTest, ARebootInMidRunIsFollowedByACanaryBeforeOtherWork) {
+  const StreamId server = AttachWithCanaries();
+  SessionId board = ConnectBoard("1");
+  Pass(board, OneAssigned(board));
+  ASSERT_EQ(Trust("d1"), v1::TRUST_HEALTHY);
+  Submit(server, {MakeWork(7, 0)});
+  const v1::Assignment work = OneAssigned(board);
+  Accept(board, work);
+  Disconnect(board);
+  v1::Hello hello = MakeHello("a1", {MakeDevice("d1")}, "i2");
+  hello.set_boot_id("another boot");
+  board = Connect(hello);
+  EXPECT_EQ(Trust("d1"), v1::TRUST_UNKNOWN);
+  const v1::Assignment round = OneAssigned(board);
+  ASSERT_TRUE(IsCanary(round));
+  Pass(board, round);
+  const v1::Assignment again = OneAssigned(board);
+  EXPECT_EQ(again.assignment_id(), work.assignment_id());
+  EXPECT_EQ(again.attempt(), 2);
+}
+
 TEST_F(CanaryTest, AResetDoesNotEndWhatAPersonDecided) {
   AttachWithCanaries();
   SessionId board = ConnectBoard("1");

@@ -91,9 +91,10 @@ TEST_F(LeaseTest, AClosedConnectionMakesSuspectAtOnceAndLostAfterSixtySeconds) {
     Wait(absl::Seconds(10));
     Beat(other);
   }
+  Wait(absl::Seconds(9.5));
   EXPECT_EQ(Status("d1").presence(), v1::PRESENCE_SUSPECT);
   EXPECT_THAT(Assigned(other), IsEmpty()) << "the agent may come back with it";
-  Wait(absl::Seconds(11));
+  Wait(absl::Seconds(0.5));
   EXPECT_EQ(Status("d1").presence(), v1::PRESENCE_LOST);
   const v1::Assignment second = OneAssigned(other);
   EXPECT_EQ(second.assignment_id(), first.assignment_id());
@@ -102,9 +103,13 @@ TEST_F(LeaseTest, AClosedConnectionMakesSuspectAtOnceAndLostAfterSixtySeconds) {
 
 TEST_F(LeaseTest, SilenceMakesSuspectAndThenLostAndClosesTheSession) {
   Start();
-  Wait(absl::Seconds(31));
+  Wait(absl::Seconds(29.5));
+  EXPECT_EQ(Status("d1").presence(), v1::PRESENCE_ONLINE);
+  Wait(absl::Seconds(0.5));
   EXPECT_EQ(Status("d1").presence(), v1::PRESENCE_SUSPECT);
-  Wait(absl::Seconds(30));
+  Wait(absl::Seconds(29.5));
+  EXPECT_EQ(Status("d1").presence(), v1::PRESENCE_SUSPECT);
+  Wait(absl::Seconds(0.5));
   EXPECT_EQ(Status("d1").presence(), v1::PRESENCE_LOST);
   ASSERT_TRUE(agents_[board_].closed.has_value());
   EXPECT_EQ(agents_[board_].closed->code(), absl::StatusCode::kUnavailable);

@@ -1,6 +1,7 @@
 // The tracker over real sockets on loopback, with an agent and a server made of
 // plain stubs.
 #include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -100,7 +101,7 @@ struct ServerStub : Stream<v1::DispatchService::Stub, v1::DispatchRequest,
     ASSERT_TRUE(stream->Write(request));
     Next([](const auto& e) { return e.has_attached(); });
   }
-  void Submit(int count) {
+  void Submit(int count, const std::string& workload = "") {
     v1::DispatchRequest request;
     for (int i = 0; i < count; ++i) {
       v1::Work* work = request.mutable_submit()->add_work();
@@ -108,6 +109,7 @@ struct ServerStub : Stream<v1::DispatchService::Stub, v1::DispatchRequest,
       work->set_job_id(1);
       work->set_device_class("x");
       work->add_trials()->set_trial_id(work->work_id());
+      work->mutable_trials(0)->set_workload(workload);
     }
     ASSERT_TRUE(stream->Write(request));
   }
@@ -117,6 +119,9 @@ class ServiceTest : public ::testing::Test {
  protected:
   ServiceTest() {
     options_.fleet.auto_approve.local = true;
+    StartService();
+  }
+  void StartService() {
     auto started = TrackerService::Start("127.0.0.1:0", options_, RealClock(),
                                          random_, store_);
     EXPECT_TRUE(started.ok()) << started.status().message();
@@ -205,6 +210,83 @@ TEST_F(ServiceTest, MessagesThatAreTooLargeEndTheirSessionOnly) {
   server.Attach("log1");
   server.Submit(1);
   EXPECT_EQ(good.NextAssignment().assignment_id(), "log1/1/0/0");
+}
+
+TEST_F(ServiceTest, BytesThatAreNoMessageEndTheirSessionOnly) {
+  AgentStub good(Channel());
+  good.Hello("a1");
+  grpc::GenericStub stub(Channel());
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() +
+                       std::chrono::seconds(20));
+  grpc::CompletionQueue queue;
+  const auto call =
+      stub.PrepareCall(&context, "/regatta.v1.FleetService/Session", &queue);
+  const auto done = [&queue] {
+    void* tag = nullptr;
+    bool ok = false;
+    queue.Next(&tag, &ok);
+    return ok;
+  };
+  call->StartCall(nullptr);
+  ASSERT_TRUE(done());
+  // A length that goes on beyond the end.
+  const grpc::Slice slice(std::string("\x0a\xff\xff\xff\x7f garbage"));
+  call->Write(grpc::ByteBuffer(&slice, 1), nullptr);
+  done();
+  // gRPC does not say to the tracker why reading ended, nor to the peer.
+  grpc::Status status;
+  call->Finish(&status, nullptr);
+  done();
+  queue.Shutdown();
+  EXPECT_NE(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  ServerStub server(Channel());
+  server.Attach("log1");
+  server.Submit(1);
+  EXPECT_EQ(good.NextAssignment().assignment_id(), "log1/1/0/0");
+}
+
+TEST_F(ServiceTest, FieldsOfLaterReleasesAreIgnored) {
+  AgentStub agent(Channel());
+  v1::AgentMessage message;
+  v1::Hello* hello = message.mutable_hello();
+  hello->set_protocol_version(v1::PROTOCOL_VERSION_CURRENT);
+  hello->set_agent_id("a1");
+  hello->set_instance_id("i1");
+  hello->GetReflection()->MutableUnknownFields(hello)->AddVarint(9'000, 7);
+  hello->GetReflection()
+      ->MutableUnknownFields(hello)
+      ->AddLengthDelimited(9'001)
+      ->assign("of another release");
+  ASSERT_TRUE(agent.stream->Write(message));
+  agent.Next([](const auto& m) { return m.has_welcome(); });
+}
+
+TEST_F(ServiceTest, AnAgentThatDoesNotReadIsCutOffAndTheOthersGoOn) {
+  options_.accept = absl::Milliseconds(500);
+  options_.unread = absl::Seconds(1);
+  service_.reset();
+  StartService();
+  // As agents: the window does not grow with what comes.
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  AgentStub deaf(grpc::CreateCustomChannel(
+      service_->address(), grpc::InsecureChannelCredentials(), arguments));
+  deaf.Hello("deaf");
+  ServerStub server(Channel());
+  server.Attach("log1");
+  // More than fits into the peer's window.
+  server.Submit(1, std::string(600 << 10, 'x'));
+  const auto begin = std::chrono::steady_clock::now();
+  server.Next([](const auto& e) {
+    return e.has_fleet_change() &&
+           e.fleet_change().devices(0).presence() == v1::PRESENCE_SUSPECT;
+  });
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  AgentStub good(Channel());
+  good.Hello("good");
+  EXPECT_EQ(good.NextAssignment().assignment_id(), "log1/1/0/0");
+  EXPECT_FALSE(deaf.End().ok());
 }
 
 TEST_F(ServiceTest, AnAgentThatGoesAwayIsSuspectAtOnce) {
