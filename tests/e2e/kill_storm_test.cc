@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "tests/e2e/fleet.h"
+#include "tests/support/fleet_checks.h"
 
 namespace regatta::testing {
 namespace {
@@ -89,26 +89,6 @@ absl::Duration RunJob(const Fleet& fleet, const std::vector<Moment>& moments,
   return took;
 }
 
-void ExpectEachRecordedOnce(const Fleet& fleet) {
-  const std::set<std::string> infrastructure = {"agent_lost", "cancelled",
-                                                "device_fault", "throttled"};
-  std::set<std::string> ids, schedules;
-  int candidates = 0;
-  const Json records = fleet.Document({"records", kWorkload})["records"];
-  for (const Json& record : records) {
-    EXPECT_TRUE(ids.insert(record["trial"]).second)
-        << record["trial"] << " was recorded twice";
-    if (record["kind"] != "candidate" ||
-        infrastructure.contains(record["outcome"])) {
-      continue;
-    }
-    ++candidates;
-    EXPECT_TRUE(schedules.insert(record["schedule"]).second)
-        << record["schedule"] << " was counted twice";
-  }
-  EXPECT_EQ(candidates, Trials());
-}
-
 void ExpectBestKnownIsWhatRecordsGive(const Fleet& fleet) {
   const Json stored = fleet.Document({"best", kWorkload});
   EXPECT_EQ(fleet.Document({"log", "rebuild"})["changed"], 0);
@@ -159,8 +139,11 @@ TEST_P(KillStorm, LosesAndDoublesNothingAndEndsInTime) {
   // One may come too late when the job is short.
   EXPECT_GE(killed, Kills() - 1);
   EXPECT_GT(killed, 0);
-  ExpectEachRecordedOnce(fleet);
+  const Json records = fleet.Document({"records", kWorkload})["records"];
+  EXPECT_EQ(ExpectEachTrialOnce(records), Trials());
   ExpectBestKnownIsWhatRecordsGive(fleet);
+  fleet.Stop();
+  ExpectAcknowledgedAreRecorded(fleet.dir() + "/agent", records);
 }
 
 INSTANTIATE_TEST_SUITE_P(

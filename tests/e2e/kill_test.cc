@@ -3,10 +3,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <set>
-
 #include "absl/strings/str_cat.h"
 #include "tests/e2e/fleet.h"
+#include "tests/support/fleet_checks.h"
 
 namespace regatta::testing {
 namespace {
@@ -29,7 +28,9 @@ TEST_P(Kill, InMidJobLosesAndDoublesNothing) {
   })) << fleet.Logs();
   const pid_t victim = fleet.DaemonPid(GetParam());
   ASSERT_GT(victim, 0);
+  const std::vector<pid_t> below = ProcessesBelow(victim);
   ASSERT_EQ(kill(victim, SIGKILL), 0);
+  EXPECT_TRUE(AllGone(below, absl::Seconds(2))) << "a worker outlived it";
 
   const ProcessResult result = tune->Wait(absl::Seconds(200));
   ASSERT_EQ(result.exit_code, 0) << result.err << fleet.Logs();
@@ -38,22 +39,10 @@ TEST_P(Kill, InMidJobLosesAndDoublesNothing) {
   EXPECT_EQ(job["tasks"][0]["trials"], trials);
   EXPECT_NE(fleet.DaemonPid(GetParam()), victim);
 
-  std::set<std::string> ids;
-  std::set<std::string> schedules;
-  int candidates = 0;
   const Json records = fleet.Document({"records", kWorkload})["records"];
-  for (const Json& record : records) {
-    ids.insert(record["trial"].get<std::string>());
-    const std::string outcome = record["outcome"];
-    if (record["kind"] == "candidate" && outcome != "agent_lost" &&
-        outcome != "cancelled" && outcome != "device_fault") {
-      ++candidates;
-      schedules.insert(record["schedule"].get<std::string>());
-    }
-  }
-  EXPECT_EQ(ids.size(), records.size()) << "a trial was recorded twice";
-  EXPECT_EQ(candidates, trials);
-  EXPECT_EQ(schedules.size(), candidates) << "a schedule was counted twice";
+  EXPECT_EQ(ExpectEachTrialOnce(records), trials);
+  fleet.Stop();
+  ExpectAcknowledgedAreRecorded(fleet.dir() + "/agent", records);
 }
 
 INSTANTIATE_TEST_SUITE_P(EachDaemon, Kill,

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -137,6 +138,27 @@ std::vector<pid_t> ChildrenOf(pid_t parent, const std::string& text) {
 std::vector<pid_t> ProcessesWith(const std::string& text) {
   return FindProcesses([&](const fs::path& proc) {
     return CommandLine(proc).find(text) != std::string::npos;
+  });
+}
+
+std::vector<pid_t> ProcessesBelow(pid_t ancestor) {
+  std::vector<pid_t> below = ChildrenOf(ancestor, "");
+  for (size_t i = 0; i < below.size(); ++i) {
+    const std::vector<pid_t> more = ChildrenOf(below[i], "");
+    below.insert(below.end(), more.begin(), more.end());
+  }
+  return below;
+}
+
+bool AllGone(const std::vector<pid_t>& pids, absl::Duration limit) {
+  return WaitFor(limit, [&] {
+    return std::none_of(pids.begin(), pids.end(), [](pid_t pid) {
+      const std::string stat =
+          ReadFile("/proc/" + std::to_string(pid) + "/stat");
+      const size_t end = stat.rfind(')');
+      return end != std::string::npos && stat.size() > end + 2 &&
+             stat[end + 2] != 'Z';
+    });
   });
 }
 

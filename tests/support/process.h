@@ -56,6 +56,11 @@ std::vector<pid_t> ChildrenOf(pid_t parent, const std::string& text);
 // Pids of all processes whose command line contains `text`.
 std::vector<pid_t> ProcessesWith(const std::string& text);
 
+// Pids of everything below a process, now.
+std::vector<pid_t> ProcessesBelow(pid_t ancestor);
+// True as soon as none of them lives; false when one does after `limit`.
+bool AllGone(const std::vector<pid_t>& pids, absl::Duration limit);
+
 // A fresh folder, removed with everything in it at the end of its life.
 class TempDir {
  public:
