@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -22,6 +24,16 @@ std::string LastLine(const std::string& text) {
   const std::vector<std::string> lines =
       absl::StrSplit(text, '\n', absl::SkipWhitespace());
   return lines.empty() ? "" : lines.back().substr(0, kMaxDetail);
+}
+
+// What the run worker's own last line says; absent where the last line is not
+// its own.
+std::optional<std::string> OwnReason(const v1::Exited& exited) {
+  static constexpr std::string_view kMark = " error regatta-run-worker: ";
+  const std::string line = LastLine(exited.stderr_tail());
+  const size_t mark = line.find(kMark);
+  if (mark == std::string::npos) return std::nullopt;
+  return line.substr(mark + kMark.size());
 }
 
 // The worker's own crash report, if it could write one.
@@ -58,9 +70,14 @@ Ending JudgeSignal(const v1::Exited& exited, const std::string& stage) {
 }
 
 Ending JudgeExit(const v1::Exited& exited, const std::string& stage) {
-  if (exited.code() == kRunWorkerFault) {
-    return {v1::OUTCOME_DEVICE_FAULT,
-            absl::StrCat("run worker: ", LastLine(exited.stderr_tail()))};
+  const std::optional<std::string> reason = OwnReason(exited);
+  if (exited.code() == kRunWorkerFault && reason.has_value()) {
+    return {v1::OUTCOME_DEVICE_FAULT, absl::StrCat("run worker: ", *reason)};
+  }
+  if (exited.code() == kRunWorkerBroken) {
+    return {v1::OUTCOME_CRASHED,
+            absl::StrCat("broke its worker ", stage, ": ",
+                         reason.value_or("it could not even say how"))};
   }
   return {v1::OUTCOME_CRASHED, absl::StrCat("ended the process with exit code ",
                                             exited.code(), " ", stage)};

@@ -26,14 +26,18 @@ int main(int argc, char** argv) {
   prctl(PR_SET_NAME, "regatta-run-wor");
   regatta::FrameChannel agent{regatta::UniqueFd(3)};
   absl::Status status;
+  bool called = false;
   for (bool more = true; more && status.ok();) {
     regatta::RunSession session(agent, regatta::RealClock(),
                                 regatta::CallClock());
     status = session.Run();
     more = session.reusable();
+    called = called || session.called();
   }
   if (!status.ok()) LOG(kError) << status;
   // Threads of the module may still be there, and destructors would unmap what
   // they use.
-  _exit(status.ok() ? 0 : regatta::kRunWorkerFault);
+  _exit(status.ok() ? 0
+        : called    ? regatta::kRunWorkerBroken
+                    : regatta::kRunWorkerFault);
 }

@@ -37,6 +37,8 @@ class RunSession {
   // After Run: the process may take another request. Only when it was asked to
   // and nothing went wrong: what failed may have left anything behind.
   bool reusable() const { return reusable_; }
+  // A candidate was called, and may have done anything to this process.
+  bool called() const { return tightened_; }
 
  private:
   absl::Status Carry(std::vector<UniqueFd> descriptors);

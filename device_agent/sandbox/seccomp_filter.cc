@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -81,6 +82,7 @@ constexpr const char* kCandidate[] = {"fork",
                                       "mq_open",
                                       "setrlimit",
                                       "sched_setscheduler",
+                                      "sched_setaffinity",
                                       "sched_setattr",
                                       "setpriority",
                                       "sched_setparam"};
@@ -150,6 +152,8 @@ absl::Status InstallCandidateFilter() {
   filter.DenyWhen("kill", SCMP_A1_32(SCMP_CMP_EQ, SIGKILL));
   filter.DenyWhen("tgkill", SCMP_A2_32(SCMP_CMP_EQ, SIGKILL));
   filter.Deny("tkill");
+  // Or it would outlive a spawner that is killed.
+  filter.DenyWhen("prctl", SCMP_A0_32(SCMP_CMP_EQ, PR_SET_PDEATHSIG));
   for (uint32_t mode : {O_WRONLY, O_RDWR}) {
     filter.DenyWhen("open", SCMP_A1_32(SCMP_CMP_MASKED_EQ, O_ACCMODE, mode));
     filter.DenyWhen("openat", SCMP_A2_32(SCMP_CMP_MASKED_EQ, O_ACCMODE, mode));

@@ -56,13 +56,23 @@ add_dependencies(regatta-build-worker-planted ${planted_objects})
 
 regatta_test(board_test
   block_timer_test.cc board_lacks_test.cc frame_channel_test.cc measure_parts_test.cc
-  planted_faults_test.cc sensor_contract_test.cc spawner_test.cc
+  planted_faults_test.cc planted_list.cc sensor_contract_test.cc spawner_test.cc
   trial_runner_test.cc verify_test.cc
   LIBS regatta_measure regatta_build regatta_run regatta_base)
 target_compile_definitions(board_test PRIVATE
   REGATTA_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
 add_dependencies(board_test misbehaving_worker regatta-spawner
   regatta-build-worker regatta-build-worker-planted regatta-run-worker)
+
+# Against a whole agent.
+regatta_test(hostile_test hostile_soak_test.cc planted_list.cc
+  ${CMAKE_SOURCE_DIR}/tests/support/process.cc
+  LIBS regatta_agent_client regatta_measure regatta_build regatta_base
+  LABEL soak TIMEOUT 3600)
+target_compile_definitions(hostile_test PRIVATE
+  REGATTA_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+add_dependencies(hostile_test regatta-agent regatta-spawner
+  regatta-build-worker-planted regatta-run-worker)
 
 regatta_test(remote_build_test
   remote/builder_key_test.cc remote/description_watch_test.cc

@@ -112,6 +112,8 @@ v1::Exited Exited(v1::ExitReason reason, int code, const std::string& errors) {
   exited.set_stderr_tail(errors);
   return exited;
 }
+constexpr char kOwnWords[] =
+    "a\n2026-11-30T17:00:00.000Z error regatta-run-worker: no such thing\n";
 Ending Judge(const v1::Exited& exited) {
   return JudgeRunWorker(exited, "in the first call", 2500, 64 << 20);
 }
@@ -132,10 +134,27 @@ TEST(WorkerEndingTest, AKillFromOutsideIsTheBoardsFault) {
 }
 
 TEST(WorkerEndingTest, TheWorkersOwnTroubleIsTheBoardsFault) {
-  const Ending ending = Judge(
-      Exited(v1::EXIT_REASON_EXITED, kRunWorkerFault, "a\nno such thing\n"));
+  const Ending ending =
+      Judge(Exited(v1::EXIT_REASON_EXITED, kRunWorkerFault, kOwnWords));
   EXPECT_EQ(ending.outcome, v1::OUTCOME_DEVICE_FAULT);
   EXPECT_EQ(ending.detail, "run worker: no such thing");
+}
+
+TEST(WorkerEndingTest, ACandidateThatEndsAsAFaultWouldIsStillACandidate) {
+  const Ending ending = Judge(
+      Exited(v1::EXIT_REASON_EXITED, kRunWorkerFault, "a\nno such thing\n"));
+  EXPECT_EQ(ending.outcome, v1::OUTCOME_CRASHED);
+  EXPECT_EQ(ending.detail,
+            "ended the process with exit code 113 in the first call");
+}
+
+TEST(WorkerEndingTest, WhatACandidateBrokeInItsWorkerIsItsOwnFault) {
+  const Ending ending =
+      Judge(Exited(v1::EXIT_REASON_EXITED, kRunWorkerBroken, kOwnWords));
+  EXPECT_EQ(ending.outcome, v1::OUTCOME_CRASHED);
+  EXPECT_EQ(ending.detail, "broke its worker in the first call: no such thing");
+  EXPECT_EQ(Judge(Exited(v1::EXIT_REASON_EXITED, kRunWorkerBroken, "")).detail,
+            "broke its worker in the first call: it could not even say how");
 }
 
 TEST(WorkerEndingTest, AnOverloadedHostIsTheBoardsFault) {

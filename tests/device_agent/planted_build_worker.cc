@@ -1,8 +1,14 @@
 // regatta-build-worker-planted: the build worker, whose spaces also hold the
 // schedules "planted{fault=NAME}" (planted/NAME.c; planted_opencl.cc,
-// planted_cuda.cc).
+// planted_cuda.cc). read_file takes the file:
+// "planted{fault=read_file,path=P}".
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -56,11 +62,14 @@ class PlantingModuleSource : public ModuleSource {
     }
     for (volatile int i = 0; fault == "hang_compiler"; i = i + 1) {
     }
-    const auto code = PlantedCode({fault.data(), fault.size()});
+    const std::vector<std::string> words =
+        absl::StrSplit(fault, absl::MaxSplits(",path=", 1));
+    auto code = PlantedCode(words[0]);
     if (!code.has_value()) {
       return absl::InvalidArgumentError(
           absl::StrCat("nothing planted: ", fault));
     }
+    if (words.size() == 2) RETURN_IF_ERROR(PutPath(words[1], &*code));
     // The module that the default schedule gives, with other code in it.
     ASSIGN_OR_RETURN(const CompilerModuleSource::Subject* subject,
                      compiler_->SubjectOf(request));
@@ -69,11 +78,22 @@ class PlantingModuleSource : public ModuleSource {
         subject->space.Print(subject->space.Default()));
     ASSIGN_OR_RETURN(SourcedModule sourced, compiler_->Build(honest));
     sourced.module.schedule = request.schedule().text();
-    sourced.module.loadable = *code;
+    sourced.module.loadable = *std::move(code);
     return sourced;
   }
 
  private:
+  // Into the code of planted/read_file.c.
+  static absl::Status PutPath(const std::string& path, std::string* code) {
+    static constexpr char kPlace[] = "the path goes here";
+    constexpr size_t kRoom = 512;
+    const size_t at = code->find(kPlace);
+    if (at == std::string::npos || path.size() >= kRoom) {
+      return absl::InvalidArgumentError("no room for a path");
+    }
+    code->replace(at, path.size() + 1, path.c_str(), path.size() + 1);
+    return absl::OkStatus();
+  }
   static absl::StatusOr<SourcedModule> PlantForDevice(
       const v1::ModuleRequest& request, std::string_view name) {
     SourcedModule sourced;

@@ -3,65 +3,20 @@
 // next trial is as good as ever.
 #include <unistd.h>
 
+#include <algorithm>
+#include <fstream>
+
+#include "tests/device_agent/planted_list.h"
 #include "tests/device_agent/runner_fixture.h"
 
 namespace regatta {
 namespace {
 
-constexpr char kWorkload[] = "B[i] = A[i] * 2 where i=1000";
-constexpr int64_t kMemoryBytes = 256 << 20;
+constexpr auto& kWorkload = kPlantedWorkload;
 
-// What a fault must come to, with the best sandbox and with rlimits alone.
-struct Fault {
-  std::string name;
-  v1::Outcome outcome;
-  std::string detail;  // part of it
-  v1::Outcome poor_outcome;
-  std::string poor_detail;
-};
-Fault Same(const std::string& name, v1::Outcome outcome,
-           const std::string& detail) {
-  return {name, outcome, detail, outcome, detail};
-}
-
-const Fault kFaults[] = {
-    Same("honest", v1::OUTCOME_OK, ""),
-    Same("threaded", v1::OUTCOME_OK, ""),
-    Same("crash", v1::OUTCOME_CRASHED, "SIGSEGV at address 0x10, in call 1"),
-    Same("overflow_stack", v1::OUTCOME_CRASHED, "SIGSEGV at address 0x"),
-    Same("abort", v1::OUTCOME_CRASHED, "SIGABRT, in call 1"),
-    Same("illegal_instruction", v1::OUTCOME_CRASHED, "SIGILL, in call 1"),
-    Same("exit", v1::OUTCOME_CRASHED,
-         "ended the process with exit code 0 in the first call"),
-    Same("hang", v1::OUTCOME_TIMED_OUT, "killed after 2.0 s in the first call"),
-    Same("hang_later", v1::OUTCOME_TIMED_OUT,
-         "killed after 2.0 s while being timed"),
-    Same("alloc", v1::OUTCOME_OUT_OF_MEMORY,
-         "needs more than the limit of 256 MiB in the first call"),
-    Same("oob_write", v1::OUTCOME_CRASHED, "bytes past the end of output B"),
-    Same("oob_near", v1::OUTCOME_WRONG_RESULT,
-         "bytes after output B were overwritten"),
-    Same("write_input", v1::OUTCOME_CRASHED,
-         "in input A, which is read-only, in call 1"),
-    Same("wrong", v1::OUTCOME_WRONG_RESULT, "output B element 777 of 1000"),
-    Same("partial", v1::OUTCOME_WRONG_RESULT, "output B element 999 of 1000"),
-    Same("wrong_later", v1::OUTCOME_WRONG_RESULT,
-         "after timing: output B element 0 of 1000"),
-    Same("return_error", v1::OUTCOME_CRASHED,
-         "call 1 returned 3 (a misaligned argument)"),
-    Same("lie", v1::OUTCOME_CRASHED, "no sensible answer in the first call"),
-    {"forkbomb", v1::OUTCOME_SANDBOX_VIOLATION, "SIGSYS: clone(), in call 1",
-     v1::OUTCOME_SANDBOX_VIOLATION, "more than 64 processes and threads"},
-    {"open_socket", v1::OUTCOME_SANDBOX_VIOLATION,
-     "SIGSYS: socket(), in call 1", v1::OUTCOME_OK, ""},
-    {"write_file", v1::OUTCOME_SANDBOX_VIOLATION, "SIGSYS: openat(), in call 1",
-     v1::OUTCOME_OK, ""},
-    {"kill_self", v1::OUTCOME_SANDBOX_VIOLATION, "SIGSYS: kill(), in call 1",
-     v1::OUTCOME_DEVICE_FAULT, "killed from outside in the first call"},
-    // With rlimits alone the other user protects everybody but itself.
-    {"kill_others", v1::OUTCOME_SANDBOX_VIOLATION, "SIGSYS: kill(), in call 1",
-     v1::OUTCOME_OK, ""},
-};
+// What machines without cgroups, namespaces and filters have.
+const std::vector<std::string> kPoor = {"cgroup",  "seccomp", "landlock",
+                                        "mountns", "netns",   "ipcns"};
 
 struct Case {
   Fault fault;
@@ -76,13 +31,25 @@ class FaultTest : public RunnerTest {
     spec.mutable_schedule()->set_text("planted{fault=" + fault + "}");
     return spec;
   }
+  v1::TrialSpec Planted(const Fault& fault, const std::string& path) {
+    v1::TrialSpec spec = Trial(kWorkload);
+    spec.mutable_schedule()->set_text(PlantedSchedule(fault, path));
+    return spec;
+  }
+  // As an agent's key: for this user alone.
+  std::string MakeKeyFile() {
+    std::string path = StateDir() + "/builder.key";
+    std::ofstream(path) << "secret";
+    EXPECT_EQ(chmod(path.c_str(), 0600), 0);
+    return path;
+  }
   // `run_limit_ms`: short where running over it is the fault, generous where
   // another end must come first on a busy machine.
   RunnerOptions Options(int64_t run_limit_ms = 2000) {
     RunnerOptions options;
     options.build_worker = "regatta-build-worker-planted";
     options.run_limit_ms = run_limit_ms;
-    options.run_memory_bytes = kMemoryBytes;
+    options.run_memory_bytes = kPlantedMemoryBytes;
     return options;
   }
 };
@@ -90,18 +57,19 @@ class PlantedFaultTest : public FaultTest,
                          public ::testing::WithParamInterface<Case> {};
 
 TEST_P(PlantedFaultTest, CostsItsOwnTrialOnly) {
-  std::vector<std::string> without;
-  if (GetParam().poor) {
-    without = {"cgroup", "seccomp", "landlock", "mountns", "netns", "ipcns"};
-  }
+  const std::vector<std::string> without =
+      GetParam().poor ? kPoor : std::vector<std::string>();
   const Fault& fault = GetParam().fault;
   const bool slow = fault.outcome == v1::OUTCOME_TIMED_OUT ||
                     fault.poor_outcome == v1::OUTCOME_TIMED_OUT;
   StartRunner(Options(slow ? 2000 : 20'000), without);
-  if (GetParam().poor && fault.name == "kill_others" && geteuid() != 0) {
-    GTEST_SKIP() << "neither another user nor seccomp: it would kill this test";
+  if (GetParam().poor && fault.needs_user && geteuid() != 0) {
+    GTEST_SKIP() << kNeedsUser;
   }
-  const v1::TrialResult result = RunOne(Planted(fault.name, 1));
+  const std::string path = fault.name == "read_file"
+                               ? MakeKeyFile()
+                               : StateDir() + "/planted-" + fault.name;
+  const v1::TrialResult result = RunOne(Planted(fault, path));
   EXPECT_EQ(
       v1::Outcome_Name(result.outcome()),
       v1::Outcome_Name(GetParam().poor ? fault.poor_outcome : fault.outcome))
@@ -110,7 +78,18 @@ TEST_P(PlantedFaultTest, CostsItsOwnTrialOnly) {
       result.detail().find(GetParam().poor ? fault.poor_detail : fault.detail),
       std::string::npos)
       << result.detail();
+  if (result.outcome() == v1::OUTCOME_TIMED_OUT) {
+    EXPECT_EQ(result.detail().rfind("killed after 2.0 s ", 0), 0u)
+        << result.detail();
+  }
+  if (result.outcome() == v1::OUTCOME_OUT_OF_MEMORY) {
+    EXPECT_NE(result.detail().find(" 256 MiB "), std::string::npos)
+        << result.detail();
+  }
   if (result.outcome() != v1::OUTCOME_OK) EXPECT_EQ(result.time_ns(), 0);
+  if (fault.name == "write_file") {
+    EXPECT_FALSE(std::filesystem::exists(path));
+  }
   // The result comes after the end: nothing but the build worker is left now,
   // not within two seconds.
   EXPECT_EQ(ProcessTree::Read().Descendants(spawner_->pid()).size(), 1u);
@@ -120,7 +99,7 @@ TEST_P(PlantedFaultTest, CostsItsOwnTrialOnly) {
 
 std::vector<Case> Cases() {
   std::vector<Case> cases;
-  for (const Fault& fault : kFaults) {
+  for (const Fault& fault : PlantedFaults()) {
     cases.push_back({fault, false});
     cases.push_back({fault, true});
   }
@@ -132,6 +111,18 @@ INSTANTIATE_TEST_SUITE_P(Faults, PlantedFaultTest, ::testing::ValuesIn(Cases()),
                            return info.param.fault.name +
                                   (info.param.poor ? "_with_rlimits_only" : "");
                          });
+
+// What read_file found out above it found out by trying.
+TEST_F(FaultTest, AFileThatACandidateMayReadItReads) {
+  StartRunner(Options(20'000), kPoor);
+  const std::vector<Fault> faults = PlantedFaults();
+  const auto read = std::find_if(
+      faults.begin(), faults.end(),
+      [](const Fault& fault) { return fault.name == "read_file"; });
+  const v1::TrialResult result = RunOne(Planted(*read, "/etc/passwd"));
+  EXPECT_EQ(result.outcome(), v1::OUTCOME_CRASHED);
+  EXPECT_EQ(result.detail(), "call 1 returned 43 (an unknown code)");
+}
 
 TEST_F(FaultTest, OneThatHangsInAGroupCostsTheOthersNothing) {
   StartRunner(Options());
@@ -180,11 +171,11 @@ TEST_P(BuildFaultTest, ABuildWorkerIsReplaced) {
 
 INSTANTIATE_TEST_SUITE_P(
     Faults, BuildFaultTest,
-    ::testing::Values(Case{Same("crash_compiler", v1::OUTCOME_COMPILE_ERROR,
-                                "the build worker ended with SIGABRT"),
+    ::testing::Values(Case{{"crash_compiler", v1::OUTCOME_COMPILE_ERROR,
+                            "the build worker ended with SIGABRT"},
                            false},
-                      Case{Same("hang_compiler", v1::OUTCOME_TIMED_OUT,
-                                "the build took more than 1 s"),
+                      Case{{"hang_compiler", v1::OUTCOME_TIMED_OUT,
+                            "the build took more than 1 s"},
                            false}),
     [](const auto& info) { return info.param.fault.name; });
 

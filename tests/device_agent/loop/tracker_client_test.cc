@@ -17,89 +17,15 @@
 #include "device_agent/loop/agent_runtime.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "regatta/v1/fleet_service.grpc.pb.h"
 #include "tests/device_agent/loop/fake_spool_storage.h"
+#include "tests/support/fake_fleet_service.h"
 
 namespace regatta {
 namespace {
 
 using ::testing::ElementsAre;
 
-constexpr std::chrono::seconds kPatience(20);
-
-// Welcomes everyone, acknowledges heartbeats and results, and keeps what came.
-class FakeFleetService : public v1::FleetService::Service {
- public:
-  using Stream = grpc::ServerReaderWriter<v1::TrackerMessage, v1::AgentMessage>;
-
-  grpc::Status Session(grpc::ServerContext*, Stream* stream) override {
-    v1::AgentMessage in;
-    while (stream->Read(&in)) {
-      std::lock_guard lock(mutex_);
-      received_.push_back(in);
-      changed_.notify_all();
-      if (!answer_.ok()) return answer_;
-      v1::TrackerMessage out;
-      if (in.has_hello()) {
-        out.mutable_welcome()->set_tracker_epoch(++epoch_);
-        out.mutable_welcome()->set_heartbeat_ms(100);
-        out.mutable_welcome()->set_lease_ms(60'000);
-        stream->Write(out);
-        if (!assign_.assignment_id().empty()) {
-          out.Clear();
-          *out.mutable_assign()->mutable_assignment() = assign_;
-          assign_.Clear();
-          stream->Write(out);
-        }
-      } else if (in.has_heartbeat()) {
-        out.mutable_heartbeat_ack()->set_sequence(in.heartbeat().sequence());
-        out.mutable_heartbeat_ack()->set_lease_ms(60'000);
-        *out.mutable_heartbeat_ack()->mutable_renewed() =
-            in.heartbeat().held_assignment_ids();
-        stream->Write(out);
-      } else if (in.has_result_batch()) {
-        for (const v1::SpooledResult& one : in.result_batch().results()) {
-          v1::TrialAck& ack = *out.mutable_result_ack()->add_acks();
-          ack.set_trial_id(one.result().spec().trial_id());
-          ack.set_attempt(one.result().attempt());
-          ack.set_status(v1::ACK_STATUS_STORED);
-        }
-        stream->Write(out);
-      }
-    }
-    return grpc::Status::OK;
-  }
-
-  // Waits until a message of this kind came; false when none did.
-  bool Await(bool (v1::AgentMessage::*has)() const, size_t count = 1) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, kPatience, [&] {
-      size_t found = 0;
-      for (const v1::AgentMessage& m : received_) found += (m.*has)() ? 1 : 0;
-      return found >= count;
-    });
-  }
-  std::vector<v1::AgentMessage> Received() {
-    std::lock_guard lock(mutex_);
-    return received_;
-  }
-  void AssignNext(v1::Assignment assignment) {
-    std::lock_guard lock(mutex_);
-    assign_ = std::move(assignment);
-  }
-  void AnswerWith(grpc::Status status) {
-    std::lock_guard lock(mutex_);
-    answer_ = std::move(status);
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<v1::AgentMessage> received_;
-  v1::Assignment assign_;
-  grpc::Status answer_;
-  int64_t epoch_ = 0;
-};
+constexpr std::chrono::seconds kPatience = FakeFleetService::kPatience;
 
 class FakeRunner : public TrialRunner {
  public:
@@ -204,7 +130,7 @@ class TrackerClientTest : public testing::Test {
 TEST_F(TrackerClientTest, WorkGoesOutAndItsResultComesBack) {
   StartServer();
   StartAgent();
-  service_.AssignNext(OneTrial());
+  service_.Assign(OneTrial());
   runtime_->Start(runner_.get());
   ASSERT_TRUE(service_.Await(&v1::AgentMessage::has_result_batch));
   // A heartbeat after the acknowledgement: nothing is left to deliver.
@@ -253,7 +179,7 @@ TEST_F(TrackerClientTest, StoppingGivesWorkBackAndTakesUnderTwoSeconds) {
   StartServer();
   StartAgent();
   runner_->finishes_ = false;
-  service_.AssignNext(OneTrial());
+  service_.Assign(OneTrial());
   runtime_->Start(runner_.get());
   ASSERT_TRUE(service_.Await(&v1::AgentMessage::has_assignment_reply));
   const SteadyTime start = RealClock().Steady();

@@ -1,11 +1,12 @@
 #include <signal.h>
-#include <unistd.h>
 
 #include "kernel.h"
+#include "processes.h"
+
+/* Not -1: that is everybody of this user, other boards' workers too. */
+static int Kill(pid_t pid) { return kill(pid, SIGKILL) == 0; }
 
 int regatta_kernel_call(void* const* buffers, void* workspace) {
   DoubleAll(buffers);
-  kill(getppid(), SIGKILL);
-  kill(-1, SIGKILL);
-  return 0;
+  return ReachesAnother(Kill) ? 45 : 0;
 }

@@ -1,0 +1,9 @@
+#include <signal.h>
+
+#include "kernel.h"
+
+int regatta_kernel_call(void* const* buffers, void* workspace) {
+  raise(SIGTERM);
+  for (;;) {
+  }
+}
