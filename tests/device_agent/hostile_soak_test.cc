@@ -234,6 +234,14 @@ class HostileSoak : public ::testing::Test {
 
   void RunHostile(const Fault& fault) {
     const Ran ran = Run(Planted(fault));
+    ++seen_[fault.name];
+    // It got an eighth of its processor: others of this machine had the rest.
+    if (fault.outcome == v1::OUTCOME_TIMED_OUT &&
+        ran.result.detail().rfind("the board is overloaded", 0) == 0) {
+      std::cout << fault.name << ": " << ran.result.detail() << "\n";
+      ++overloaded_;
+      return;
+    }
     EXPECT_EQ(v1::Outcome_Name(ran.result.outcome()),
               v1::Outcome_Name(fault.outcome))
         << fault.name << ": " << ran.result.detail();
@@ -244,7 +252,6 @@ class HostileSoak : public ::testing::Test {
       slowest_freed_ = std::max(slowest_freed_, beyond);
       EXPECT_LT(beyond, absl::Seconds(1)) << fault.name;
     }
-    ++seen_[fault.name];
   }
   // Its time, ns per call: results give whole ones.
   double RunHonest() {
@@ -276,6 +283,7 @@ class HostileSoak : public ::testing::Test {
   v1::DeviceInfo device_;
   int64_t jobs_ = 0;
   std::map<std::string, int> seen_;
+  int overloaded_ = 0;
   absl::Duration slowest_freed_ = -absl::InfiniteDuration();
   std::vector<double> after_, plain_, again_;  // ns per call
 };
@@ -364,6 +372,7 @@ TEST_F(HostileSoak, CostsTheHostileAlone) {
   EXPECT_LE(OpenFiles(agent_->pid()),
             agent_files + static_cast<int>(seen_.size()) + 2);
   EXPECT_LE(OpenFiles(spawner_), spawner_files + 2);
+  EXPECT_LE(overloaded_, 1 + count / 50) << "this machine is too busy";
   EXPECT_LE(ResidentBytes(agent_->pid()), agent_bytes + kGrowthBytes);
   EXPECT_LE(ResidentBytes(spawner_), spawner_bytes + kGrowthBytes);
   size_t hellos = 0;

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "absl/strings/str_join.h"
 #include "tests/e2e/fleet.h"
+#include "tests/support/timed_runs.h"
 
 namespace regatta::testing {
 namespace {
@@ -28,20 +28,6 @@ std::vector<int> UsableCpus() {
   EXPECT_EQ(sched_getaffinity(0, sizeof(set), &set), 0);
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  }
-  return cpus;
-}
-
-// Lists with ranges, as `cpu_list` of a record.
-std::set<int> Cpus(const std::string& list) {
-  std::set<int> cpus;
-  for (const std::string& part :
-       std::vector<std::string>(absl::StrSplit(list, ','))) {
-    const size_t dash = part.find('-');
-    const int first = std::stoi(part);
-    const int last =
-        dash == std::string::npos ? first : std::stoi(part.substr(dash + 1));
-    for (int cpu = first; cpu <= last; ++cpu) cpus.insert(cpu);
   }
   return cpus;
 }
@@ -98,56 +84,14 @@ class Agents : public ::testing::Test {
   std::vector<std::unique_ptr<Process>> agents_;
 };
 
-struct Run {
-  std::string device, boot, trial;
-  std::set<int> cpus;
-  int64_t start = 0, end = 0;
-  bool interleaved = false;
-};
-
-std::vector<Run> TimedRuns(const Json& records) {
-  std::vector<Run> runs;
-  for (const Json& record : records) {
-    if (record["timed_start_boot_ns"].is_null()) continue;
-    Run run;
-    run.device = record["device"];
-    run.boot = record["boot_id"];
-    run.trial = record["trial"];
-    run.cpus = Cpus(record["cpu_list"]);
-    run.start = record["timed_start_boot_ns"];
-    run.end = record["timed_end_boot_ns"];
-    run.interleaved = record["kind"] == "confirm" || record["kind"] == "race";
-    EXPECT_LT(run.start, run.end) << record;
-    runs.push_back(std::move(run));
-  }
-  return runs;
-}
-
-bool ShareCores(const Run& a, const Run& b) {
-  return a.boot == b.boot &&
-         std::any_of(a.cpus.begin(), a.cpus.end(),
-                     [&](int cpu) { return b.cpus.contains(cpu); });
-}
-
 // Each device that did trials, with how many; a failure for every two runs that
 // overlap on a core and are not trials of one interleaved run.
-std::map<std::string, int> CheckRuns(const std::vector<Run>& runs) {
+std::map<std::string, int> CheckRuns(const std::vector<TimedRun>& runs) {
   std::map<std::string, int> trials;
-  int pairs = 0;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    ++trials[runs[i].device];
-    for (size_t j = 0; j < i; ++j) {
-      const Run &a = runs[i], &b = runs[j];
-      if (!ShareCores(a, b)) continue;
-      if (a.device == b.device && a.interleaved && b.interleaved) continue;
-      ++pairs;
-      EXPECT_TRUE(a.end <= b.start || b.end <= a.start)
-          << a.trial << " on " << a.device << " " << a.start << "-" << a.end
-          << " overlaps " << b.trial << " on " << b.device << " " << b.start
-          << "-" << b.end;
-    }
-  }
-  EXPECT_GT(pairs, 0) << "nothing was compared";
+  for (const TimedRun& run : runs) ++trials[run.device];
+  const RunPairs pairs = CompareRuns(runs);
+  EXPECT_TRUE(pairs.wrong.empty()) << absl::StrJoin(pairs.wrong, "\n");
+  EXPECT_GT(pairs.compared, 0) << "nothing was compared";
   return trials;
 }
 
