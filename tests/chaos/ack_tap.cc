@@ -6,17 +6,7 @@
 namespace regatta::testing {
 namespace {
 
-constexpr size_t kFrameHeader = 9, kMessageHeader = 5;
-constexpr uint8_t kData = 0, kPadded = 0x8;
 constexpr char kCanary[] = "~canary/";
-
-uint32_t Number(std::string_view bytes, size_t at, size_t count) {
-  uint32_t value = 0;
-  for (size_t i = 0; i < count; ++i) {
-    value = value << 8 | static_cast<uint8_t>(bytes[at + i]);
-  }
-  return value;
-}
 
 }  // namespace
 
@@ -29,42 +19,9 @@ FaultProxy::Tap AckTap::Tap() {
       sessions_.erase(connection);
       return;
     }
-    Session& session = sessions_[connection];
-    session.frames.append(bytes);
-    Read(&session);
+    sessions_[connection].Feed(
+        bytes, [this](std::string_view message) { ReadMessage(message); });
   };
-}
-
-void AckTap::Read(Session* session) {
-  std::string& frames = session->frames;
-  while (frames.size() >= kFrameHeader) {
-    const size_t length = Number(frames, 0, 3);
-    if (frames.size() < kFrameHeader + length) return;
-    const auto type = static_cast<uint8_t>(frames[3]);
-    const auto flags = static_cast<uint8_t>(frames[4]);
-    const uint32_t call = Number(frames, 5, 4) & 0x7FFFFFFF;
-    std::string_view data =
-        std::string_view(frames).substr(kFrameHeader, length);
-    if (type == kData) {
-      if ((flags & kPadded) != 0 && !data.empty()) {
-        const size_t padding = static_cast<uint8_t>(data[0]);
-        data = data.substr(1, data.size() - 1 - padding);
-      }
-      std::string& bytes = session->calls[call];
-      bytes.append(data);
-      ReadMessages(&bytes);
-    }
-    frames.erase(0, kFrameHeader + length);
-  }
-}
-
-void AckTap::ReadMessages(std::string* bytes) {
-  while (bytes->size() >= kMessageHeader) {
-    const size_t length = Number(*bytes, 1, 4);
-    if (bytes->size() < kMessageHeader + length) return;
-    ReadMessage(std::string_view(*bytes).substr(kMessageHeader, length));
-    bytes->erase(0, kMessageHeader + length);
-  }
 }
 
 void AckTap::ReadMessage(std::string_view bytes) {

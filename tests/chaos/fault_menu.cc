@@ -14,6 +14,7 @@ namespace {
 
 using Direction = FaultProxy::Direction;
 
+constexpr absl::Duration kPreyLimit = absl::Seconds(3);
 constexpr double kShortestSeconds = 0.2, kLongestSeconds = 12;
 
 // What runs below agents.
@@ -56,19 +57,28 @@ std::string FaultMenu::Begin() {
   return "";
 }
 
+bool FaultMenu::KillNow(const Prey& prey) {
+  const pid_t pid = cluster_->PidOf(prey.daemon, prey.worker);
+  if (pid <= 0 || kill(pid, SIGKILL) != 0) return false;
+  const std::string kind =
+      absl::StartsWith(prey.daemon, "agent") ? "agent" : prey.daemon;
+  ++done_[absl::StrCat("kill ", prey.worker.empty() ? kind : prey.worker)];
+  return true;
+}
+
 std::string FaultMenu::Kill() {
-  const std::string daemon = Draw(cluster_->daemons());
-  const std::string worker =
-      absl::StartsWith(daemon, "agent") && random_.Below(2) == 0
-          ? Draw(kWorkers)
-          : "";
-  const std::string what = absl::StrCat("kill ", worker.empty() ? "" : worker,
-                                        worker.empty() ? "" : " of ", daemon);
-  const pid_t pid = cluster_->PidOf(daemon, worker);
-  if (pid <= 0 || kill(pid, SIGKILL) != 0) return what + " (not there)";
-  const std::string kind = absl::StartsWith(daemon, "agent") ? "agent" : daemon;
-  ++done_[absl::StrCat("kill ", worker.empty() ? kind : worker)];
-  return what;
+  Prey prey;
+  prey.until = RealClock().Steady() + kPreyLimit;
+  prey.daemon = Draw(cluster_->daemons());
+  if (absl::StartsWith(prey.daemon, "agent") && random_.Below(2) == 0) {
+    prey.worker = Draw(kWorkers);
+  }
+  const std::string what = absl::StrCat(
+      "kill ", prey.worker, prey.worker.empty() ? "" : " of ", prey.daemon);
+  if (KillNow(prey)) return what;
+  if (prey.worker.empty()) return what + " (not there)";
+  prey_.push_back(prey);
+  return what + " (when it is there)";
 }
 
 std::string FaultMenu::Stop() {
@@ -161,6 +171,9 @@ std::string FaultMenu::FillDisk() {
 
 void FaultMenu::EndDue() {
   const SteadyTime now = RealClock().Steady();
+  std::erase_if(prey_, [&](const Prey& prey) {
+    return prey.until < now || KillNow(prey);
+  });
   for (size_t i = 0; i < active_.size();) {
     if (active_[i].until > now) {
       ++i;
@@ -174,6 +187,7 @@ void FaultMenu::EndDue() {
 void FaultMenu::EndAll() {
   for (const Active& active : active_) active.undo();
   active_.clear();
+  prey_.clear();
   for (const std::string& name : cluster_->links()) cluster_->link(name).Heal();
 }
 

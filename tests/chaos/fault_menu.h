@@ -23,9 +23,10 @@ class FaultMenu {
 
   // Draws a fault and begins it. What it is and how long it lasts, for people
   // ("stop agent-1 for 3.2s"). The draws depend on the seed alone; whether
-  // there is, say, a run worker to kill does not.
+  // there is, say, a daemon to kill does not.
   std::string Begin();
-  // Ends those whose time is over. To be called often.
+  // Ends those whose time is over, and kills what was not there before. To be
+  // called often.
   void EndDue();
   void EndAll();
 
@@ -37,6 +38,13 @@ class FaultMenu {
     SteadyTime until;
     std::function<void()> undo;
   };
+  // A worker to be killed as soon as it is there: run workers live for
+  // milliseconds.
+  struct Prey {
+    SteadyTime until;
+    std::string daemon, worker;
+  };
+  bool KillNow(const Prey& prey);
   std::string Kill();
   std::string Stop();
   std::string Cut();
@@ -56,6 +64,7 @@ class FaultMenu {
   const bool disks_;
   Random random_;
   std::vector<Active> active_;
+  std::vector<Prey> prey_;
   std::map<std::string, int64_t> done_;
 };
 
