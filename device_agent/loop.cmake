@@ -16,12 +16,12 @@ target_link_libraries(regatta_agent_probe PUBLIC
 
 add_library(regatta_agent_loop STATIC
   loop/admission.cc loop/agent_loop.cc loop/agent_runtime.cc
-  loop/agent_setup.cc loop/agent_work.cc loop/spool.cc loop/spool_record.cc
+  loop/agent_setup.cc loop/agent_stats.cc loop/agent_work.cc loop/spool.cc loop/spool_record.cc
   loop/spool_storage.cc)
 target_compile_definitions(regatta_agent_loop PRIVATE
   REGATTA_VERSION="${PROJECT_VERSION}")
 target_link_libraries(regatta_agent_loop PUBLIC
-  regatta_base regatta_proto regatta_agent_probe PRIVATE ZLIB::ZLIB)
+  regatta_base regatta_metrics regatta_proto regatta_agent_probe PRIVATE ZLIB::ZLIB)
 
 # Modules of other machines' builders, and for them.
 add_library(regatta_agent_remote STATIC

@@ -9,6 +9,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "base/log.h"
+#include "base/log_flag.h"
 #include "device_agent/agent_process.h"
 #include "device_agent/agent_security.h"
 #include "device_agent/loop/agent_setup.h"
@@ -155,6 +156,7 @@ int main(int argc, char** argv) {
   regatta::AddTrackerFlags(&app, &flags, &security);
   regatta::AddFlags(&app, &flags);
   regatta::AddBuildFlags(&app, &flags);
+  regatta::AddLogFormatFlag(&app);
   bool print_key = false;
   app.add_flag("--print-builder-key", print_key,
                "Print the key that boards name with --trust-builder, from "

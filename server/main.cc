@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/log.h"
+#include "base/log_flag.h"
 #include "base/status_macros.h"
 #include "compiler/codegen/compiler_version.h"
 #include "compiler/compile.h"
@@ -236,6 +237,7 @@ int main(int argc, char** argv) {
       "which schedule is best",
       "regatta-server");
   regatta::AddFlags(&app, &flags);
+  regatta::AddLogFormatFlag(&app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

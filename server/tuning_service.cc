@@ -169,7 +169,13 @@ grpc::Status TuningServiceImpl::Best(grpc::ServerContext* context,
                                      v1::BestAnswer* response) {
   BestRequestContext now = best_context_;
   now.now_unix_ms = absl::ToUnixMillis(options_.clock->Wall());
-  return Reply(AnswerBestRequest(now, *request), response);
+  const SteadyTime asked = options_.clock->Steady();
+  const absl::StatusOr<v1::BestAnswer> answer =
+      AnswerBestRequest(now, *request);
+  if (options_.lookups != nullptr) {
+    options_.lookups->Answered(answer, options_.clock->Steady() - asked);
+  }
+  return Reply(answer, response);
 }
 
 grpc::Status TuningServiceImpl::ListRecords(

@@ -14,6 +14,7 @@
 #include "server/job/job_manager.h"
 #include "server/query/best_request.h"
 #include "server/query/class_facts_book.h"
+#include "server/query/lookup_stats.h"
 #include "storage/tuning_log.h"
 
 namespace regatta {
@@ -26,6 +27,7 @@ struct TuningServiceOptions {
   std::function<absl::StatusOr<Target>(const Target&)> complete_target;
   std::function<absl::StatusOr<std::string>(const Target&)> compiler_version;
   GivesBinary gives_binary;  // see BestContext
+  LookupStats* lookups = nullptr;  // told of every Best; null: nobody is
   std::function<absl::StatusOr<v1::ListDevicesResponse>()> list_devices;
   std::function<absl::StatusOr<v1::ControlDevicesResponse>(
       const v1::ControlDevicesRequest&)>

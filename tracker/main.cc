@@ -13,6 +13,7 @@
 #include "base/certs/authority.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/log_flag.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "proto/security/audit_log.h"
@@ -185,6 +186,7 @@ int main(int argc, char** argv) {
       "server",
       "regatta-tracker");
   regatta::AddFlags(&app, &flags);
+  regatta::AddLogFormatFlag(&app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -14,6 +14,7 @@
 
 int main(int argc, char** argv) {
   regatta::SetLogProgram("regatta-spawner");
+  regatta::InheritLogFormat();
   CLI::App app("Starts and limits workers for regatta-agent, which runs it");
   std::vector<std::string> without;
   app.add_option("--without", without,

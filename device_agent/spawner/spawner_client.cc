@@ -133,6 +133,12 @@ bool SpawnerClient::alive() const {
   return alive_;
 }
 
+std::map<std::string, SpawnerClient::WorkerCounts>
+SpawnerClient::worker_counts() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return counts_;
+}
+
 absl::Status SpawnerClient::SendRequest(const v1::SpawnRequest& request,
                                         absl::Span<const int> descriptors) {
   std::lock_guard<std::mutex> lock(send_mutex_);
@@ -143,6 +149,7 @@ absl::StatusOr<std::unique_ptr<WorkerHandle>> SpawnerClient::Spawn(
     const v1::Spawn& spawn, absl::Span<const int> held) {
   ASSIGN_OR_RETURN(auto ends, FrameChannel::SocketPair());
   auto fate = std::make_shared<WorkerHandle::Fate>();
+  fate->role = spawn.role();
   v1::SpawnRequest request;
   *request.mutable_spawn() = spawn;
   {
@@ -194,10 +201,14 @@ void SpawnerClient::ReadEvents() {
     }
     const auto it = fates_.find(event->request_id());
     if (it == fates_.end()) continue;
-    if (event->has_started()) it->second->started = event->started();
+    if (event->has_started()) {
+      it->second->started = event->started();
+      ++counts_[it->second->role].started;
+    }
     if (!event->error().empty()) it->second->error = event->error();
     if (event->has_exited()) {
       it->second->exited = event->exited();
+      ++counts_[it->second->role].exited[event->exited().reason()];
       fates_.erase(it);
     }
     changed_.notify_all();

@@ -46,6 +46,7 @@ class WorkerHandle {
   // What the spawner said about one Spawn request. Guarded by the client's
   // mutex.
   struct Fate {
+    std::string role;
     std::optional<v1::Started> started;
     std::optional<v1::Exited> exited;
     std::string error;
@@ -82,6 +83,12 @@ class SpawnerClient : public std::enable_shared_from_this<SpawnerClient> {
   // FailedPrecondition naming those of `required` that are not in force.
   absl::Status Require(const std::vector<std::string>& required) const;
   bool alive() const;
+  // Workers so far, by role ("build", "run").
+  struct WorkerCounts {
+    int64_t started = 0;
+    std::map<v1::ExitReason, int64_t> exited;
+  };
+  std::map<std::string, WorkerCounts> worker_counts() const;
   pid_t pid() const { return pid_; }
 
   // Descriptors beside the worker's socket in the frame that starts it.
@@ -114,6 +121,7 @@ class SpawnerClient : public std::enable_shared_from_this<SpawnerClient> {
   bool alive_ = true;
   int64_t next_request_ = 1;
   std::map<int64_t, std::shared_ptr<WorkerHandle::Fate>> fates_;  // by request
+  std::map<std::string, WorkerCounts> counts_;
   std::thread reader_;
 };
 

@@ -104,6 +104,18 @@ absl::StatusOr<std::vector<v1::TrialAck>> JobManager::Store(
   return acks;
 }
 
+void JobManager::NoteCommit(
+    const std::vector<Arrival>& arrivals,
+    const absl::StatusOr<std::vector<v1::TrialAck>>& acks,
+    absl::Duration took) {
+  if (arrivals.empty()) return;
+  if (!acks.ok()) return commit_stats_.Failed();
+  commit_stats_.Committed(took);
+  for (size_t i = 0; i < arrivals.size(); ++i) {
+    commit_stats_.Judged(arrivals[i].result.outcome(), (*acks)[i].status());
+  }
+}
+
 void JobManager::KeepUnstored(std::vector<Arrival> arrivals) {
   std::set<std::pair<std::string, int>> kept;
   unstored_.clear();
@@ -115,6 +127,7 @@ void JobManager::KeepUnstored(std::vector<Arrival> arrivals) {
       unstored_.push_back(std::move(arrival));
     }
   }
+  commit_stats_.SetUnstored(static_cast<int64_t>(unstored_.size()));
 }
 
 void JobManager::ApplyResult(const Arrival& arrival, v1::AckStatus status,
@@ -156,14 +169,19 @@ void JobManager::CommitResults(std::vector<Arrival> arrivals) {
       NoteTrouble(status);
       unchecked.push_back(std::move(arrival));
     } else {
-      LOG(kWarning) << "result refused: " << status.message();
+      LOG(kWarning) << LogEvent("result_refused")
+                    << LogTrial(arrival.result.spec().trial_id())
+                    << "result refused: " << status.message();
+      commit_stats_.Judged(arrival.result.outcome(), v1::ACK_STATUS_REJECTED);
       *commit_ack.add_acks() = MakeAck(arrival.result, v1::ACK_STATUS_REJECTED,
                                        std::string(status.message()));
     }
   }
   absl::StatusOr<std::vector<v1::TrialAck>> acks = std::vector<v1::TrialAck>();
+  const SteadyTime began = options_.clock->Steady();
   if (!good.empty()) acks = Store(good);
   const SteadyTime committed = options_.clock->Steady();
+  NoteCommit(good, acks, committed - began);
   if (acks.ok()) {
     for (const v1::TrialAck& ack : *acks) *commit_ack.add_acks() = ack;
   }

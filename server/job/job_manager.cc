@@ -344,6 +344,16 @@ std::shared_ptr<const FleetView> JobManager::fleet() const {
   return fleet_;
 }
 
+JobCounts JobManager::Count() const {
+  JobCounts counts;
+  counts.attached = attached_;
+  std::lock_guard lock(view_mutex_);
+  for (const auto& [id, snapshot] : snapshots_) {
+    if (!IsEnded(snapshot.job.state())) ++counts.open[snapshot.job.state()];
+  }
+  return counts;
+}
+
 std::string JobManager::MeasureProtocol(const std::string& device_class) const {
   std::lock_guard lock(view_mutex_);
   const auto found = protocols_.find(device_class);

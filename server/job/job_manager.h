@@ -36,6 +36,7 @@
 #include "base/random.h"
 #include "compiler/target/target.h"
 #include "server/job/canaries.h"
+#include "server/job/commit_stats.h"
 #include "server/job/dispatcher.h"
 #include "server/job/fleet_view.h"
 #include "server/job/managed_job.h"
@@ -56,6 +57,11 @@ struct JobManagerOptions {
 struct KnownClass {
   std::string target;
   bool simulated = false;
+};
+
+struct JobCounts {
+  std::map<v1::JobState, int64_t> open;  // that have not ended
+  bool attached = false;                 // to a tracker
 };
 
 class JobManager : public Dispatcher::Listener {
@@ -85,6 +91,8 @@ class JobManager : public Dispatcher::Listener {
   absl::StatusOr<v1::Job> WaitForChange(int64_t job_id, absl::Duration timeout,
                                         int64_t* version) const;
   std::shared_ptr<const FleetView> fleet() const;
+  JobCounts Count() const;
+  const CommitStats& commit_stats() const { return commit_stats_; }
   // A class that a job of this log ran on or a board registered with.
   std::optional<KnownClass> FindClass(const std::string& device_class) const;
   std::map<std::string, KnownClass> KnownClasses() const;
@@ -149,6 +157,9 @@ class JobManager : public Dispatcher::Listener {
   // One verdict per arrival. An error: the log takes nothing now.
   absl::StatusOr<std::vector<v1::TrialAck>> Store(
       const std::vector<Arrival>& arrivals);
+  void NoteCommit(const std::vector<Arrival>& arrivals,
+                  const absl::StatusOr<std::vector<v1::TrialAck>>& acks,
+                  absl::Duration took);
   void KeepUnstored(std::vector<Arrival> arrivals);
   // NotFound: there is no such task. A job that only the log holds is loaded;
   // another error: it could not be read now.
@@ -177,6 +188,7 @@ class JobManager : public Dispatcher::Listener {
   int64_t UnixMs() const;
 
   const JobManagerOptions options_;
+  CommitStats commit_stats_;
 
   // Lock order: step_mutex_ before the others, which are never held together.
   // Held by whoever changes jobs; may be held while the log is written.
@@ -188,7 +200,7 @@ class JobManager : public Dispatcher::Listener {
   std::map<std::pair<int64_t, std::string>, std::string> waits_;
   std::map<std::pair<int64_t, int>, SteadyTime> last_result_;
   std::vector<Arrival> unstored_;  // results that the log could not take yet
-  bool attached_ = false;
+  std::atomic<bool> attached_ = false;
   std::string trouble_;        // why the log cannot be written; "": it can
   std::string known_trouble_;  // that stands in the daemon's messages
   std::optional<SteadyTime> refreshed_;  // when all snapshots were made anew

@@ -4,6 +4,7 @@ regatta_test(device_agent_loop_test
   loop/agent_reconnect_test.cc
   loop/agent_results_test.cc
   loop/agent_setup_test.cc
+  loop/agent_stats_test.cc
   loop/agent_simulation_test.cc
   loop/spool_test.cc
   loop/tracker_client_test.cc

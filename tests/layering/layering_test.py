@@ -40,6 +40,8 @@ CONFINED = [
      [r"_service\.(h|cc)$", r"_client\.(h|cc)$", r"/main\.cc$",
       r"_server\.(h|cc)$"],
      "gRPC header"),
+    (re.compile(r'#include <prometheus/'), [r"^base/metrics/"],
+     "Prometheus's header"),
     (re.compile(r'#include <sqlite3\.h>|\b(SELECT|INSERT|UPDATE|DELETE)\s+'
                 r'(\w|\*|OR )'),
      [r"^storage/(sqlite|postgres)/"], "SQL"),
