@@ -21,11 +21,14 @@
 #include "absl/strings/str_split.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/metrics/process_metrics.h"
 #include "base/random.h"
 #include "base/status_macros.h"
+#include "device_agent/agent_metrics.h"
 #include "device_agent/devices/device_probes.h"
 #include "device_agent/devices/provider_list.h"
 #include "device_agent/loop/agent_runtime.h"
+#include "device_agent/loop/agent_stats.h"
 #include "device_agent/loop/late_runner.h"
 #include "device_agent/loop/spool.h"
 #include "device_agent/measure/core_locks.h"
@@ -172,7 +175,9 @@ class AgentProcess {
   std::unique_ptr<SpawnedRunWorkers> run_info_;
   std::unique_ptr<CoreLocks> build_locks_;
   std::unique_ptr<SigningKey> key_;
+  AgentStats stats_{&RealClock()};
   std::unique_ptr<TrackerClient> connection_;
+  std::unique_ptr<MeteredConnection> metered_;
   LateRunner late_runner_;
   // In the order in which they end: the last first, but see Serve.
   std::unique_ptr<AgentRuntime> runtime_;
@@ -181,9 +186,11 @@ class AgentProcess {
   std::unique_ptr<TrialRunner> runner_;
   std::unique_ptr<DeviceProbes> probing_;
   std::unique_ptr<DescriptionWatch> watch_;
+  std::unique_ptr<MetricsEndpoint> metrics_;
 };
 
 absl::Status AgentProcess::Begin() {
+  RETURN_IF_ERROR(CheckMetrics(security_.metrics));
   RETURN_IF_ERROR(CompleteFlags(&flags_));
   ASSIGN_OR_RETURN(roles_, ParseRoles(flags_));
   ASSIGN_OR_RETURN(providers_, ChooseProviders(flags_.devices));
@@ -265,12 +272,13 @@ absl::Status AgentProcess::MakeGreeting() {
 absl::Status AgentProcess::StartRuntime() {
   ASSIGN_OR_RETURN(std::unique_ptr<Spool> spool, OpenSpool(flags_.state));
   connection_ = std::make_unique<TrackerClient>(flags_.tracker, tls_);
+  metered_ = std::make_unique<MeteredConnection>(connection_.get(), &stats_);
   keeper_ = KeepAgentIdentity(tls_, flags_.tracker);
   AgentLoop::Options options;
   options.hello = hello_;
-  runtime_ = std::make_unique<AgentRuntime>(
-      options, &RealClock(), Random(RandomSeed()), std::move(spool),
-      connection_.get());
+  runtime_ = std::make_unique<AgentRuntime>(options, &RealClock(),
+                                            Random(RandomSeed()),
+                                            std::move(spool), metered_.get());
   const auto send = [this](v1::AgentMessage message) {
     runtime_->SendBuildMessage(std::move(message));
   };
@@ -299,6 +307,12 @@ absl::Status AgentProcess::StartRuntime() {
         *key_, hello_.agent_id(), std::move(slots), build_locks_.get(), send);
     runtime_->SetBuildPeer(order_builder_.get());
   }
+  ASSIGN_OR_RETURN(
+      metrics_, StartMetrics(security_.metrics, [this](MetricsPage& page) {
+        CollectProcess("regatta-agent", REGATTA_VERSION,
+                       {{"compiler", hello_.compiler_version()}}, page);
+        CollectAgent(stats_, *runtime_, *spawner_, page);
+      }));
   // Without a spawner every start would fail: what waits is given back instead,
   // when this process ends.
   runner_options_.may_start = [gate = runtime_->StartGate(),
@@ -342,6 +356,7 @@ absl::Status AgentProcess::FindBoardDevices() {
     if (served.needs.driver) {
       served.info.set_sandbox(SandboxOf(served.needs, *spawner_));
     }
+    stats_.AddDevice(served.info.device_id());
     *hello_.add_devices() = served.info;
     runner_options_.devices.push_back(served);
   }
@@ -349,8 +364,9 @@ absl::Status AgentProcess::FindBoardDevices() {
 }
 
 absl::Status AgentProcess::ServeDevices() {
-  ASSIGN_OR_RETURN(runner_, CreateTrialRunner(runner_options_, spawner_,
-                                              runtime_->ResultSink()));
+  ASSIGN_OR_RETURN(runner_,
+                   CreateTrialRunner(runner_options_, spawner_,
+                                     stats_.Count(runtime_->ResultSink())));
   late_runner_.Set(runner_.get());
   probes_.state_dir = flags_.state;
   probes_.lock_folder = flags_.lock_folder;
@@ -439,6 +455,7 @@ absl::Status AgentProcess::Serve() {
   stopping_ = true;
   EndWithin(kStopLimit, ended.ok() ? 0 : 1);
   runtime_->Stop();
+  metrics_.reset();
   watch_.reset();
   probing_.reset();
   runner_.reset();

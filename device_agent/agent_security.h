@@ -9,12 +9,14 @@
 #include "absl/status/statusor.h"
 #include "base/certs/tls_identity.h"
 #include "proto/security/credential_keeper.h"
+#include "proto/security/metrics_flags.h"
 #include "proto/security/security_flags.h"
 
 namespace regatta {
 
 struct AgentSecurityFlags {
   SecurityFlags shared;
+  MetricsFlags metrics;
   std::string join;   // a token; used only while the folder has no identity
   std::string enrol;  // HOST:PORT; "": the tracker's host and its next port
 };

@@ -44,10 +44,10 @@ add_library(regatta_agent_client STATIC agent_security.cc tracker_client.cc)
 target_link_libraries(regatta_agent_client PUBLIC
   regatta_agent_loop regatta_security)
 
-add_executable(regatta-agent agent_process.cc main.cc spawned_workers.cc)
+add_executable(regatta-agent agent_metrics.cc agent_process.cc main.cc spawned_workers.cc)
 target_compile_definitions(regatta-agent PRIVATE
   REGATTA_VERSION="${PROJECT_VERSION}")
 target_link_libraries(regatta-agent PRIVATE
   regatta_agent_client regatta_agent_devices regatta_agent_probe
   regatta_agent_remote
-  regatta_measure CLI11::CLI11)
+  regatta_measure regatta_metrics_endpoint CLI11::CLI11)

@@ -24,6 +24,7 @@ void AddTrackerFlags(CLI::App* app, AgentFlags* flags,
       ->type_name("HOST:PORT")
       ->capture_default_str();
   AddSecurityFlags(app, &security->shared);
+  AddMetricsFlags(app, &security->metrics);
   app->add_option("--join", security->join,
                   "Token of `regatta certs token`, by which this board gets "
                   "its certificate the first time")
@@ -174,6 +175,6 @@ int main(int argc, char** argv) {
       print_key ? regatta::PrintBuilderKey(std::move(flags))
                 : regatta::ServeAgent(std::move(flags), security);
   if (status.ok()) return 0;
-  std::cerr << "regatta-agent: " << status.message() << std::endl;
+  regatta::ReportFailure(std::string(status.message()));
   return absl::IsInvalidArgument(status) ? 2 : 1;
 }

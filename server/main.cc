@@ -17,6 +17,7 @@
 #include "base/digest.h"
 #include "base/log.h"
 #include "base/log_flag.h"
+#include "base/metrics/process_metrics.h"
 #include "base/status_macros.h"
 #include "compiler/codegen/compiler_version.h"
 #include "compiler/compile.h"
@@ -24,11 +25,14 @@
 #include "proto/security/credential_keeper.h"
 #include "proto/security/enrolment_client.h"
 #include "proto/security/exposure.h"
+#include "proto/security/metrics_flags.h"
 #include "proto/security/security_flags.h"
 #include "server/job/job_manager.h"
 #include "server/log_service.h"
+#include "server/query/lookup_stats.h"
 #include "server/query/rebuilds.h"
 #include "server/query/workload_info.h"
+#include "server/server_metrics.h"
 #include "server/server_snapshot.h"
 #include "server/tracker_client.h"
 #include "server/tuning_server.h"
@@ -44,6 +48,7 @@ struct Flags {
   std::string log;
   bool no_rebuilds = false;
   SecurityFlags security;
+  MetricsFlags metrics;
   std::string audit;
 };
 
@@ -78,6 +83,7 @@ void AddFlags(CLI::App* app, Flags* flags) {
       ->type_name("PATH")
       ->default_str("the tuning log's path with .audit.jsonl after it");
   AddSecurityFlags(app, &flags->security);
+  AddMetricsFlags(app, &flags->metrics);
   app->add_flag("--no-rebuilds", flags->no_rebuilds,
                 "Run no compiler here: do not find out whether answers of "
                 "another compiler version are exact");
@@ -105,7 +111,7 @@ std::string DefaultAudit(const std::string& log) {
 }
 
 int Fail(const absl::Status& status) {
-  std::cerr << "regatta-server: " << status.message() << std::endl;
+  ReportFailure(std::string(status.message()));
   return absl::IsInvalidArgument(status) ? 2 : 1;
 }
 
@@ -128,12 +134,20 @@ absl::Status CheckAddresses(const Flags& flags) {
     RETURN_IF_ERROR(CheckExposure(address, !flags.security.tls.empty(),
                                   flags.security.insecure_plaintext));
   }
-  return absl::OkStatus();
+  return CheckMetrics(flags.metrics);
 }
 
 // What the tracker is asked for people.
 void AskTracker(TrackerClient* tracker, TuningServiceOptions* options) {
-  options->list_devices = [tracker] { return tracker->ListDevices(); };
+  options->list_devices = [tracker, clock = options->clock] {
+    auto response = tracker->ListDevices();
+    if (!response.ok()) return response;
+    v1::PeerFacts* self = response->mutable_server();
+    self->set_version(REGATTA_VERSION);
+    self->set_compiler_version(CompilerVersionOfKind("cpu"));
+    self->set_unix_ms(absl::ToUnixMillis(clock->Wall()));
+    return response;
+  };
   options->control_devices =
       [tracker](const v1::ControlDevicesRequest& request) {
         return tracker->ControlDevices(request);
@@ -141,6 +155,16 @@ void AskTracker(TrackerClient* tracker, TuningServiceOptions* options) {
   options->device_history = [tracker](const v1::DeviceHistoryRequest& request) {
     return tracker->DeviceHistory(request);
   };
+}
+
+absl::StatusOr<std::unique_ptr<MetricsEndpoint>> ServeMetrics(
+    const Flags& flags, const JobManager* jobs, const LookupStats* lookups) {
+  const std::string log(absl::StripPrefix(flags.log, "sqlite:"));
+  return StartMetrics(flags.metrics, [jobs, lookups, log](MetricsPage& page) {
+    CollectProcess("regatta-server", REGATTA_VERSION,
+                   {{"compiler", CompilerVersionOfKind("cpu")}}, page);
+    CollectServer(*jobs, *lookups, log, page);
+  });
 }
 
 int Serve(const Flags& flags) {
@@ -184,7 +208,9 @@ int Serve(const Flags& flags) {
       return rebuilds->Gives(binary);
     };
   }
+  LookupStats lookups;
   TuningServiceOptions service_options;
+  service_options.lookups = &lookups;
   service_options.jobs = jobs->get();
   service_options.log = log->get();
   service_options.clock = &clock;
@@ -210,6 +236,8 @@ int Serve(const Flags& flags) {
   if (!server.ok()) return Fail(server.status());
   (*log)->NameHolder("regatta-server at " + (*server)->address());
 
+  const auto metrics = ServeMetrics(flags, jobs->get(), &lookups);
+  if (!metrics.ok()) return Fail(metrics.status());
   std::thread committer([&] { (*jobs)->Run(); });
   tracker.Start(jobs->get());
   std::cout << "listening on " << (*server)->address() << std::endl;

@@ -66,6 +66,7 @@ struct Agent {
   std::string space;
   int32_t space_version = 0;
   std::string sandbox;
+  std::optional<int64_t> clock_offset_ms;  // its wall clock less this one's
 
   std::optional<SessionId> session;
   bool local = false;  // on this machine

@@ -14,9 +14,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/log_flag.h"
+#include "base/metrics/process_metrics.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "proto/security/audit_log.h"
+#include "proto/security/metrics_flags.h"
 #include "proto/security/security_flags.h"
 #include "tracker/file_fleet_store.h"
 #include "tracker/fleet_config.h"
@@ -30,6 +32,7 @@ struct Flags {
   std::string listen = "127.0.0.1:7471";
   std::string state;
   SecurityFlags security;
+  MetricsFlags metrics;
   std::string authority;
   std::string enrol;
   std::vector<std::string> auto_approve_classes;
@@ -57,6 +60,7 @@ void AddFlags(CLI::App* app, Flags* flags) {
       ->type_name("DIR")
       ->required();
   AddSecurityFlags(app, &flags->security);
+  AddMetricsFlags(app, &flags->metrics);
   CLI::Option* authority =
       app->add_option("--authority", flags->authority,
                       "Folder of the lab's authority (`regatta certs init`): "
@@ -104,7 +108,7 @@ void AddFlags(CLI::App* app, Flags* flags) {
 }
 
 int Fail(const absl::Status& status) {
-  std::cerr << "regatta-tracker: " << status.message() << std::endl;
+  ReportFailure(std::string(status.message()));
   return absl::IsInvalidArgument(status) ? 2 : 1;
 }
 
@@ -137,8 +141,11 @@ int Serve(const Flags& flags) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   if (absl::Status valid = Validate(flags.options); !valid.ok()) {
-    std::cerr << "regatta-tracker: " << valid.message() << std::endl;
+    ReportFailure(std::string(valid.message()));
     return 2;
+  }
+  if (absl::Status safe = CheckMetrics(flags.metrics); !safe.ok()) {
+    return Fail(safe);
   }
   auto store = FileFleetStore::Open(flags.state);
   if (!store.ok()) return Fail(store.status());
@@ -164,6 +171,12 @@ int Serve(const Flags& flags) {
   auto service = TrackerService::Start(flags.listen, flags.options, RealClock(),
                                        random, **store, security);
   if (!service.ok()) return Fail(service.status());
+  const auto metrics = StartMetrics(
+      flags.metrics, [service = service->get()](MetricsPage& page) {
+        CollectProcess("regatta-tracker", REGATTA_VERSION, {}, page);
+        service->Collect(page);
+      });
+  if (!metrics.ok()) return Fail(metrics.status());
   std::cout << "listening on " << (*service)->address() << std::endl;
   if (const std::string enrol = (*service)->enrol_address(); !enrol.empty()) {
     std::cout << "newcomers join on " << enrol << std::endl;
@@ -194,7 +207,7 @@ int main(int argc, char** argv) {
   }
   const absl::Status read = regatta::ReadFleetFile(&flags);
   if (!read.ok()) {
-    std::cerr << "regatta-tracker: " << read.message() << std::endl;
+    regatta::ReportFailure(std::string(read.message()));
     return 2;
   }
   return regatta::Serve(flags);

@@ -13,6 +13,16 @@ namespace {
 // Of events that the store does not take: a full disk must not fill the memory.
 constexpr size_t kMaxUnwritten = 1'000;
 
+void LogState(const std::string& device_id, const std::string& device_class,
+              const std::string& what, const std::string& reason,
+              const std::string& by) {
+  LOG(kInfo) << LogEvent("device_state") << LogField{"state", what}
+             << LogDevice(device_id) << LogReason(reason) << LogField{"by", by}
+             << (device_id.empty() ? "class " + device_class
+                                   : "device " + device_id)
+             << ": " << what << (reason.empty() ? "" : ": ") << reason;
+}
+
 }  // namespace
 
 StandingBook::StandingBook(const Clock& clock, FleetStore& store)
@@ -56,9 +66,7 @@ void StandingBook::Set(v1::DeviceStanding standing,
 void StandingBook::Note(const std::string& device_id,
                         const std::string& device_class,
                         const std::string& what, const std::string& reason) {
-  LOG(kInfo) << (device_id.empty() ? "class " + device_class
-                                   : "device " + device_id)
-             << ": " << what << (reason.empty() ? "" : ": ") << Brief(reason);
+  LogState(device_id, device_class, what, Brief(reason), kByTracker);
   if (unwritten_.size() >= kMaxUnwritten) return;
   v1::DeviceEvent& event = unwritten_.emplace_back();
   event.set_unix_ms(WallMs());
@@ -79,7 +87,11 @@ absl::Status StandingBook::Commit(std::vector<v1::DeviceStanding> standings,
   RETURN_IF_ERROR(Flush());
   RETURN_IF_ERROR(store_.PutDevices(standings, events));
   for (v1::DeviceStanding& standing : standings) Take(std::move(standing));
-  for (const v1::DeviceEvent& event : events) AddNews(event);
+  for (const v1::DeviceEvent& event : events) {
+    LogState(event.device_id(), event.device_class(), event.what(),
+             event.reason(), event.by());
+    AddNews(event);
+  }
   return absl::OkStatus();
 }
 

@@ -40,8 +40,9 @@ void TrackerCore::OnHello(SessionId session, const v1::Hello& hello) {
   absl::Status owned = CheckCaller(session, hello);
   if (owned.ok()) owned = CheckOwnership(session, hello.agent_id(), hello);
   if (!owned.ok()) {
-    LOG(kWarning) << "agent " << hello.agent_id()
-                  << " refused: " << owned.message();
+    LOG(kWarning) << LogEvent("agent_refused") << LogAgent(hello.agent_id())
+                  << LogReason(std::string(owned.message())) << "agent "
+                  << hello.agent_id() << " refused: " << owned.message();
     NoteRefusal(session, "Hello", std::string(owned.message()));
     Close(session, owned);
     return;
@@ -68,6 +69,8 @@ void TrackerCore::OnHello(SessionId session, const v1::Hello& hello) {
   agent.space = hello.space();
   agent.space_version = hello.space_version();
   agent.sandbox = hello.sandbox();
+  agent.clock_offset_ms.reset();
+  if (hello.unix_ms() > 0) agent.clock_offset_ms = hello.unix_ms() - WallMs();
   agent.last_seen = clock_.Steady();
   agent.quiet = absl::ZeroDuration();
   agent.owes_results = false;  // it sends its whole spool again
@@ -101,13 +104,15 @@ void TrackerCore::OnHello(SessionId session, const v1::Hello& hello) {
   } else {
     for (const std::string& id : agent.device_ids) lost_runs_.erase(id);
   }
+  const std::string session_id = welcome->session_id();
   Send(session, std::move(message));
   relay_.Add(session, hello);
   Reindex(agent);
   if (unreported_holders_.erase(agent.id) > 0) MarkAllDirty();
-  LOG(kInfo) << "agent " << agent.id << " is here with "
-             << agent.device_ids.size() << " device(s), holding "
-             << hello.held_size();
+  LOG(kInfo) << LogEvent("agent_connected") << LogAgent(agent.id)
+             << LogSession(session_id) << "agent " << agent.id
+             << " is here with " << agent.device_ids.size()
+             << " device(s), holding " << hello.held_size();
 }
 
 absl::Status TrackerCore::CheckOwnership(SessionId session,
@@ -168,6 +173,7 @@ void TrackerCore::DropDevice(const std::string& device_id) {
 }
 
 void TrackerCore::OnHeartbeat(Agent& agent, const v1::Heartbeat& heartbeat) {
+  ++counts_.heartbeats;
   const SteadyTime now = clock_.Steady();
   agent.quiet =
       std::min(absl::Milliseconds(heartbeat.quiet_ms()), options_.quiet_max);
@@ -216,8 +222,11 @@ void TrackerCore::OnReply(Agent& agent, const v1::AssignmentReply& reply) {
     return;
   }
   if (lease->accepted) return;  // too late to refuse; Release is for that
-  LOG(kWarning) << "agent " << agent.id << " refused " << reply.assignment_id()
-                << ": " << Brief(reply.reason());
+  ++counts_.assignments_refused;
+  LOG(kWarning) << LogEvent("assignment_refused") << LogAgent(agent.id)
+                << LogReason(Brief(reply.reason())) << "agent " << agent.id
+                << " refused " << reply.assignment_id() << ": "
+                << Brief(reply.reason());
   if (device != nullptr) {
     device->refusal = Brief(reply.reason());
     device->not_before = clock_.Steady() + options_.cool_down;
@@ -277,6 +286,10 @@ void TrackerCore::OnResult(
             absl::StrCat("the work was taken from device ",
                          revoked->second.device_id, " before it ended"));
     return;
+  }
+  // An outcome that does not exist is the server's to refuse.
+  if (server_id != kCanaryServer && v1::Outcome_IsValid(result.outcome())) {
+    ++counts_.results[result.outcome()];
   }
   if (server_id == kCanaryServer) {
     *closed->add_acks() = Ack(result, v1::ACK_STATUS_STORED, "");
@@ -446,7 +459,9 @@ void TrackerCore::OnDeviceUpdate(Agent& agent, const v1::DeviceUpdate& update) {
 }
 
 void TrackerCore::LoseAgent(Agent& agent) {
-  LOG(kWarning) << "agent " << agent.id << " is lost";
+  ++counts_.agents_lost;
+  LOG(kWarning) << LogEvent("agent_lost") << LogAgent(agent.id) << "agent "
+                << agent.id << " is lost";
   if (agent.session) {
     Close(*agent.session,
           absl::UnavailableError(absl::StrCat(

@@ -100,7 +100,9 @@ void TrackerCore::AgentSaid(SessionId session,
                 : "a session has only one Hello");
   }
   if (!checked.ok()) {
-    LOG(kWarning) << "session of "
+    LOG(kWarning) << LogEvent("session_ended")
+                  << LogAgent(unnamed ? "" : named->second)
+                  << LogReason(std::string(checked.message())) << "session of "
                   << (unnamed ? std::string("an unnamed agent")
                               : "agent " + named->second)
                   << " ended: " << checked.message();

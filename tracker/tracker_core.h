@@ -33,6 +33,7 @@
 #include "absl/status/statusor.h"
 #include "base/certs/identity.h"
 #include "base/clock.h"
+#include "base/metrics/metrics_page.h"
 #include "base/random.h"
 #include "regatta/v1/dispatch_service.pb.h"
 #include "regatta/v1/fleet_service.pb.h"
@@ -47,6 +48,7 @@
 #include "tracker/power_book.h"
 #include "tracker/result_buffer.h"
 #include "tracker/standing_book.h"
+#include "tracker/tracker_counts.h"
 #include "tracker/tracker_options.h"
 #include "tracker/work_item.h"
 
@@ -82,6 +84,7 @@ class TrackerCore {
   void Goodbye(absl::Duration reconnect_after);
 
   v1::ListDevicesResponse ListDevices() const;
+  void Collect(MetricsPage& page) const;
   // An operator's command, carried out on all devices or on none;
   // dispatch_service.proto says what errors mean.
   absl::StatusOr<v1::ControlDevicesResponse> ControlDevices(
@@ -345,6 +348,7 @@ class TrackerCore {
   void ReportWaits();
   std::string WhyWaiting(const MatchKey& key) const;
   int64_t WallMs() const;
+  void CollectDevices(MetricsPage& page) const;  // tracker_metrics.cc
 
   // Forgets the session; its agent is suspect from now on.
   void Detach(SessionId session);
@@ -363,6 +367,7 @@ class TrackerCore {
   FleetStore& store_;
   const SteadyTime started_;
   std::vector<Action> actions_;
+  TrackerCounts counts_;
 
   // Sessions that said Hello know their agent; the others when they opened.
   std::map<SessionId, std::string> sessions_;

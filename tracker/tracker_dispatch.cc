@@ -59,7 +59,10 @@ void TrackerCore::RequeueLost(WorkItem& work, const std::string& device_id,
 void TrackerCore::GiveUp(WorkItem& work) {
   work.state = WorkItem::State::kFinished;
   waits_changed_ = true;
-  LOG(kWarning) << work.assignment_id << " given up after " << work.attempt
+  ++counts_.given_up;
+  LOG(kWarning) << LogEvent("work_given_up") << LogDevice(work.loss_device)
+                << LogReason(work.loss) << work.assignment_id
+                << " given up after " << work.attempt
                 << " attempts: " << work.loss;
   ReportUnfinished(
       work,
@@ -292,6 +295,7 @@ void TrackerCore::SendAssign(const std::string& assignment_id) {
   const Lease& lease = *leases_.Find(assignment_id);
   WorkItem& work = *FindWork(assignment_id);
   work.dispatched = true;
+  ++counts_.assignments;
   v1::TrackerMessage message;
   v1::Assignment* assignment = message.mutable_assign()->mutable_assignment();
   assignment->set_assignment_id(assignment_id);

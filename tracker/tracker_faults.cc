@@ -52,9 +52,11 @@ void TrackerCore::Blame(WorkItem& work, const std::vector<int>& suspects,
   ReportTrials(work, guilty, v1::OUTCOME_CRASHED,
                absl::StrCat("boards ", absl::StrJoin(boards, " and "),
                             " failed while it ran; the last: ", why));
-  LOG(kWarning) << "trial " << work.work.trials(guilty[0]).trial_id()
-                << " of server " << work.server_id << " is blamed for "
-                << boards.size() << " failing boards";
+  LOG(kWarning) << LogEvent("trial_blamed")
+                << LogTrial(work.work.trials(guilty[0]).trial_id()) << "trial "
+                << work.work.trials(guilty[0]).trial_id() << " of server "
+                << work.server_id << " is blamed for " << boards.size()
+                << " failing boards";
   if (work.state == WorkItem::State::kQueued && work.AllReported()) {
     queue_.Remove(work.entry(), clock_.Steady());
     Requeue(work);
@@ -168,7 +170,9 @@ void TrackerCore::Quarantine(const std::string& device_id,
     SetTrust(v1::TRUST_QUARANTINED, why, kByTracker, WallMs(), &standing);
     standing.set_canaries_owed(0);
     standings_.Set(std::move(standing), device_class, kQuarantinedEvent, why);
-    LOG(kError) << "device " << device_id << " is quarantined: " << why;
+    LOG(kError) << LogEvent("device_quarantined") << LogDevice(device_id)
+                << LogReason(why) << "device " << device_id
+                << " is quarantined: " << why;
     FollowStanding(device_id);
     return;
   }

@@ -139,7 +139,9 @@ bool TrackerCore::BarTurns(SessionId session, Agent& agent) {
 void TrackerCore::Bar(SessionId session, const std::string& agent_id,
                       const std::string& what, const std::string& why) {
   barred_[agent_id] = clock_.Steady() + options_.barred;
-  LOG(kWarning) << "agent " << agent_id << " is not let in for "
+  LOG(kWarning) << LogEvent("agent_barred") << LogAgent(agent_id)
+                << LogReason(why) << "agent " << agent_id
+                << " is not let in for "
                 << absl::FormatDuration(options_.barred) << ": " << why;
   NoteRefusal(session, what, why);
   Close(session,
@@ -148,6 +150,7 @@ void TrackerCore::Bar(SessionId session, const std::string& agent_id,
 
 void TrackerCore::NoteRefusal(SessionId session, const std::string& what,
                               const std::string& why) {
+  ++counts_.refusals;
   const auto caller = callers_.find(session);
   const auto named = sessions_.find(session);
   std::string who = "plain text";

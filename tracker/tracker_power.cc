@@ -74,7 +74,8 @@ void TrackerCore::AdvancePower(SteadyTime now) {
         ", and it did not boot");
     SetTrust(v1::TRUST_BROKEN, why, kByTracker, WallMs(), &standing);
     standings_.Set(std::move(standing), ClassOf(id), kBrokenEvent, why);
-    LOG(kError) << "device " << id << " is broken: " << why;
+    LOG(kError) << LogEvent("device_broken") << LogDevice(id) << LogReason(why)
+                << "device " << id << " is broken: " << why;
     if (const Device* device = registry_.FindDevice(id)) {
       registry_.FindAgent(device->agent_id)->reboot_until.reset();
     }

@@ -130,6 +130,10 @@ void TrackerCore::ExpireLeases(SteadyTime now) {
       message.mutable_cancel()->add_assignment_ids(id);
       Send(*agent.session, std::move(message));
     }
+    ++counts_.leases_expired;
+    LOG(kWarning) << LogEvent("lease_lost") << LogDevice(lease.device_id)
+                  << LogAgent(agent.id)
+                  << "the lease of " << id << " ran out";
     LoseLease(id, absl::StrCat("the lease of agent ", agent.id, " ran out"));
   }
   std::vector<std::string> unwanted;
@@ -265,6 +269,12 @@ v1::DeviceStatus TrackerCore::StatusOf(const Device& device) const {
   status.set_state_since_ms(
       absl::ToInt64Milliseconds(now - device.state_since));
   status.set_last_seen_ms(absl::ToInt64Milliseconds(now - agent.last_seen));
+  status.set_has_clock_offset(agent.clock_offset_ms.has_value());
+  status.set_clock_offset_ms(agent.clock_offset_ms.value_or(0));
+  if (device.canary_passed) {
+    status.set_canary_passed_ms(std::max<int64_t>(
+        1, absl::ToInt64Milliseconds(now - *device.canary_passed)));
+  }
   *status.mutable_standing() = *standings_.Find(device.info.device_id());
   status.mutable_standing()->clear_canary_times();
   status.set_obstacle(ObstacleOf(status.standing()));
@@ -299,6 +309,8 @@ v1::ListDevicesResponse TrackerCore::ListDevices() const {
   for (v1::BuilderStatus& builder : relay_.Builders()) {
     *response.add_builders() = std::move(builder);
   }
+  response.mutable_tracker()->set_version(REGATTA_VERSION);
+  response.mutable_tracker()->set_unix_ms(WallMs());
   return response;
 }
 

@@ -2,6 +2,8 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
+#include <future>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -41,6 +43,7 @@ void SetChannelArguments(grpc::ServerBuilder* builder) {
 
 constexpr int kMaxJoinBytes = 64 << 10;
 constexpr absl::Duration kWebhookLimit = absl::Seconds(10);
+constexpr std::chrono::seconds kCollectLimit(5);
 
 absl::Status CheckHttp(const FleetConfig& fleet) {
   bool wanted = !fleet.webhook.empty();
@@ -211,6 +214,20 @@ std::string TrackerService::enrol_address() const {
   return parts_->enrolment_server == nullptr
              ? ""
              : parts_->enrolment_server->address();
+}
+
+void TrackerService::Collect(MetricsPage& page) const {
+  // The loop may come to it after nobody waits any more.
+  auto collected = std::make_shared<std::promise<MetricsPage>>();
+  std::future<MetricsPage> future = collected->get_future();
+  parts_->loop->Post([collected](TrackerCore& core) {
+    MetricsPage own;
+    core.Collect(own);
+    collected->set_value(std::move(own));
+  });
+  if (future.wait_for(kCollectLimit) == std::future_status::ready) {
+    page.Append(future.get());
+  }
 }
 
 void TrackerService::Stop(absl::Duration grace) {

@@ -10,6 +10,7 @@
 #include "base/certs/authority.h"
 #include "base/certs/tls_identity.h"
 #include "base/clock.h"
+#include "base/metrics/metrics_page.h"
 #include "base/random.h"
 #include "proto/security/audit_log.h"
 #include "proto/security/connection_gate.h"
@@ -46,6 +47,10 @@ class TrackerService {
   const std::string& address() const;
   // The same of the enrolment port; "": there is none.
   std::string enrol_address() const;
+
+  // Its page of metrics, as it is between two inputs; at most 5 s. From any
+  // thread, until Stop.
+  void Collect(MetricsPage& page) const;
 
   // Says goodbye to agents, closes all streams; returns within about `grace`.
   void Stop(absl::Duration grace);

@@ -53,6 +53,12 @@ void MetricsPage::Gauge(std::string_view name, std::string_view help,
       .samples.push_back({std::move(labels), value, {}});
 }
 
+void MetricsPage::Append(MetricsPage other) {
+  for (MetricFamily& family : other.families_) {
+    families_.push_back(std::move(family));
+  }
+}
+
 void MetricsPage::Histogram(std::string_view name, std::string_view help,
                             HistogramSnapshot histogram, MetricLabels labels) {
   CHECK(histogram.counts.size() == histogram.bounds.size() + 1)

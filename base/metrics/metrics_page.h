@@ -54,6 +54,9 @@ class MetricsPage {
   void Histogram(std::string_view name, std::string_view help,
                  HistogramSnapshot histogram, MetricLabels labels = {});
 
+  // All of another page, whose names are not here yet.
+  void Append(MetricsPage other);
+
   const std::vector<MetricFamily>& families() const { return families_; }
 
  private:

@@ -30,6 +30,7 @@
 #include "client/cli/supervisor.h"
 #include "client/cli/up_identities.h"
 #include "proto/security/exposure.h"
+#include "proto/security/metrics_flags.h"
 
 namespace regatta::cli {
 namespace {
@@ -48,6 +49,8 @@ struct Flags {
   std::string fleet_config;
   std::string devices;  // the agent's default where empty
   std::string cuda_driver;
+  std::string metrics;     // HOST:PORT of the server's page; "": none
+  std::string log_format;  // of the daemons; "": as this program's
 };
 
 absl::StatusOr<sockaddr_in> Resolve(const std::string& host, int port) {
@@ -216,6 +219,18 @@ class Fleet {
   void Stop() { supervisor_.StopAll(); }
 
  private:
+  // The server's page is where it was asked for, the others' on the next
+  // ports; port 0 is a free one for each.
+  std::string MetricsOf(const std::string& daemon) const {
+    const auto parts = SplitHostPort(flags_.metrics);
+    if (!parts.ok()) return "";
+    const int next = daemon == "regatta-server"    ? 0
+                     : daemon == "regatta-tracker" ? 1
+                                                   : 2;
+    return absl::StrCat(parts->first, ":",
+                        parts->second == 0 ? 0 : parts->second + next);
+  }
+
   DaemonSpec Daemon(const std::string& name, std::vector<std::string> arguments,
                     std::function<bool()> ready) const {
     if (identities_ != nullptr) {
@@ -225,6 +240,12 @@ class Fleet {
     }
     if (flags_.insecure_plaintext) {
       arguments.push_back("--insecure-plaintext");
+    }
+    if (const std::string page = MetricsOf(name); !page.empty()) {
+      arguments.insert(arguments.end(), {"--metrics", page});
+    }
+    if (!flags_.log_format.empty()) {
+      arguments.insert(arguments.end(), {"--log-format", flags_.log_format});
     }
     return {.name = name,
             .program = programs_ + "/" + name,
@@ -255,6 +276,14 @@ absl::Status Serve(Flags flags) {
   RETURN_IF_ERROR(
       Annotate(CheckExposure(flags.listen, flags.tls, flags.insecure_plaintext),
                "--listen"));
+  if (!flags.metrics.empty()) {
+    RETURN_IF_ERROR(CheckMetrics({.listen = flags.metrics}));
+    if (SplitHostPort(flags.metrics)->second > 65533) {
+      return absl::InvalidArgumentError(
+          "--metrics: three ports are taken from this one on; name a lower "
+          "one");
+    }
+  }
   // Asked before anything is made: a taken port changes nothing.
   ASSIGN_OR_RETURN(int port, ProbePorts(host, wanted_port, ports));
   RETURN_IF_ERROR(MakeDirectory(flags.dir));
@@ -363,6 +392,17 @@ AddedCommand AddUp(CLI::App& app) {
       ->add_option("--fleet-config", flags->fleet_config,
                    "The tracker's file of boards, power hooks and users")
       ->type_name("FILE");
+  command
+      ->add_option("--metrics", flags->metrics,
+                   "Address of the server's page of metrics on this machine; "
+                   "the tracker's and the agent's take the next two ports; "
+                   "port 0 chooses free ones, which the logs tell")
+      ->type_name("HOST:PORT");
+  command
+      ->add_option("--log-format", flags->log_format,
+                   "How the daemons write their logs: text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("FORMAT");
   command->add_option("--program-dir", flags->program_dir,
                       "Folder of the daemons' programs. Default: this "
                       "program's");

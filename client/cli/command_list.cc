@@ -8,6 +8,7 @@ absl::Span<const Command> Commands() {
       {AddUp},     {AddDevices}, {AddDevice}, {AddTune},    {AddJobs},
       {AddCancel}, {AddResume},  {AddBest},   {AddRecords}, {AddCompile},
       {AddRun},    {AddOps},     {AddLog},    {AddCerts},   {AddAudit},
+      {AddDoctor},
   };
   return kCommands;
 }

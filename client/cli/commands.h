@@ -23,6 +23,7 @@ AddedCommand AddCompile(CLI::App& app);
 AddedCommand AddRun(CLI::App& app);
 AddedCommand AddOps(CLI::App& app);
 AddedCommand AddLog(CLI::App& app);
+AddedCommand AddDoctor(CLI::App& app);
 AddedCommand AddCerts(CLI::App& app);
 AddedCommand AddAudit(CLI::App& app);
 

@@ -84,7 +84,9 @@ void AgentLoop::OnDisconnected(const absl::Status& why) {
   }
   connect_at_ = now + delay;
   if (was_welcomed || IsPowerOfTwo(reconnect_.failures())) {
-    LOG(kWarning) << (was_welcomed ? "lost the tracker" : "no tracker")
+    LOG(kWarning) << LogEvent("tracker_lost")
+                  << LogReason(std::string(why.message()))
+                  << (was_welcomed ? "lost the tracker" : "no tracker")
                   << " (try " << reconnect_.failures() << "): " << why.message()
                   << "; next try in "
                   << absl::FormatDuration(
@@ -108,6 +110,7 @@ void AgentLoop::SendHello() {
   shown_ = ShownDevices();
   *hello.mutable_devices() = shown_.devices();
   hello.set_protocol_version(v1::PROTOCOL_VERSION_CURRENT);
+  hello.set_unix_ms(absl::ToUnixMillis(clock_->Wall()));
   for (const auto& [id, held] : held_) {
     if (held.curtailed) continue;
     v1::HeldAssignment& out = *hello.add_held();
@@ -221,7 +224,8 @@ void AgentLoop::OnWelcome(const v1::Welcome& welcome) {
   // They may have changed since the Hello.
   SendDevices();
   ShowSession({true, welcome.relays_builds(), 0});
-  LOG(kInfo) << "welcomed by the tracker: session " << welcome.session_id()
+  LOG(kInfo) << LogEvent("session_welcomed") << LogSession(welcome.session_id())
+             << "welcomed by the tracker: session " << welcome.session_id()
              << ", epoch " << welcome.tracker_epoch() << ", holding "
              << held_.size() << " assignments and " << spool_->count()
              << " results to deliver";
@@ -374,7 +378,8 @@ void AgentLoop::CheckLeases(SteadyTime now) {
     if (now >= held.expires_at) expired.push_back(id);
   }
   for (const std::string& id : expired) {
-    LOG(kWarning) << "the lease of assignment " << id << " ran out";
+    LOG(kWarning) << LogEvent("lease_lost") << LogDevice(held_.at(id).device_id)
+                  << "the lease of assignment " << id << " ran out";
     Drop(id);
   }
 }

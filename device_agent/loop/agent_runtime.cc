@@ -24,7 +24,9 @@ AgentRuntime::AgentRuntime(AgentLoop::Options options, const Clock* clock,
     : clock_(clock),
       spool_(std::move(spool)),
       connection_(connection),
-      loop_(std::move(options), clock, random, spool_.get()) {}
+      loop_(std::move(options), clock, random, spool_.get()) {
+  vitals_.spooled = spool_->count();
+}
 
 AgentRuntime::~AgentRuntime() { Stop(); }
 
@@ -83,6 +85,11 @@ void AgentRuntime::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
+AgentRuntime::Vitals AgentRuntime::vitals() const {
+  std::lock_guard lock(mutex_);
+  return vitals_;
+}
+
 void AgentRuntime::Post(Event event) {
   {
     std::lock_guard lock(mutex_);
@@ -113,6 +120,9 @@ void AgentRuntime::Run() {
       loop_.OnTick(runner_->WorkTicks());
     }
     for (AgentAction& action : loop_.Settle()) Perform(action);
+    const Vitals now = {spool_->count(), spool_->Fullness(), loop_.held()};
+    std::lock_guard lock(mutex_);
+    vitals_ = now;
     if (draining_) drained_ = loop_.drained();
   }
 }

@@ -48,6 +48,13 @@ class AgentRuntime {
   void Drain(const std::string& reason, absl::Duration returns_within);
   // After Drain: there is nothing left to wait for.
   bool Drained() const { return drained_; }
+  // As they were when the loop last ran.
+  struct Vitals {
+    int64_t spooled = 0;    // results that are not acknowledged
+    double spool_used = 0;  // share of the spool's limits
+    int64_t held = 0;       // assignments
+  };
+  Vitals vitals() const;
   // Gives everything held back, stops the runner's work, closes the connection
   // and ends the thread. A second call does nothing.
   void Stop();
@@ -68,10 +75,11 @@ class AgentRuntime {
   BuildPeer* peer_ = nullptr;
   AgentLoop loop_;  // touched by the thread only, but for its gate
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Event> events_;
   bool stopping_ = false;
+  Vitals vitals_;
   std::atomic<bool> draining_ = false;
   std::atomic<bool> drained_ = false;
   // Tells events of the present connection from late ones of earlier ones.

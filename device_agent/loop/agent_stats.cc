@@ -35,10 +35,18 @@ void AgentStats::CountResult(const v1::TrialResult& result) {
   const bool ran = phases.verify_ns() > 0 || phases.time_ns() > 0;
   if (ran) wait_.Observe(absl::Nanoseconds(phases.wait_ns()));
   std::lock_guard lock(mutex_);
-  ++outcomes_[result.outcome()];
+  // Canaries prove the board; nobody asked for them.
+  if (result.spec().kind() != v1::TRIAL_KIND_CANARY) {
+    ++outcomes_[result.outcome()];
+  }
   Device& device = devices_[result.device_id()];
   device.held += absl::Nanoseconds(phases.verify_ns() + phases.time_ns());
   device.last_result = clock_->Steady();
+}
+
+void AgentStats::AddDevice(const std::string& id) {
+  std::lock_guard lock(mutex_);
+  devices_.try_emplace(id).first->second.last_result = clock_->Steady();
 }
 
 void AgentStats::Opened() {
@@ -136,7 +144,7 @@ void AgentStats::Collect(MetricsPage& page) const {
                  absl::ToDoubleSeconds(device.held), {{"device", id}});
     page.Gauge("regatta_agent_device_idle_seconds",
                "Time since the last trial ended on a device",
-               absl::ToDoubleSeconds(now - *device.last_result),
+               absl::ToDoubleSeconds(now - device.last_result),
                {{"device", id}});
   }
 }

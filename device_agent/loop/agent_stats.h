@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -28,6 +27,8 @@ class AgentStats {
 
   // A sink that counts results and hands them on to `next`.
   TrialRunner::ResultCallback Count(TrialRunner::ResultCallback next);
+  // A device that trials will be of; it counts as idle from now on.
+  void AddDevice(const std::string& id);
   // The conversation with the tracker.
   void Opened();
   void Sent(const v1::AgentMessage& message);
@@ -39,7 +40,7 @@ class AgentStats {
  private:
   struct Device {
     absl::Duration held;  // by trials: verifying and timing
-    std::optional<SteadyTime> last_result;
+    SteadyTime last_result;
   };
 
   void CountResult(const v1::TrialResult& result);

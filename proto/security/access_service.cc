@@ -207,7 +207,9 @@ void AccessControl::EndStale() {
       ++it;
       continue;
     }
-    LOG(kWarning) << "ending a call of " << call.who << ": "
+    LOG(kWarning) << LogEvent("call_ended") << LogPeer(call.who)
+                  << LogReason(std::string(verdict->second.message()))
+                  << "ending a call of " << call.who << ": "
                   << verdict->second.message();
     options_.audit->Refused(call.who, call.from, "a call that went on",
                             std::string(verdict->second.message()));

@@ -113,6 +113,11 @@ void AuditLog::Refused(const std::string& who, const std::string& from,
   ++lines_;
   alike_[key].entry = entry;
   Write(entry);
+  if (!fd_.valid()) return;
+  LOG(kWarning) << LogEvent("auth_refused") << LogPeer(entry.who())
+                << LogReason(entry.result()) << entry.who()
+                << (entry.from().empty() ? "" : " at ") << entry.from() << ": "
+                << entry.what() << " " << entry.result();
 }
 
 void AuditLog::EndMinute() {

@@ -29,7 +29,8 @@ MAY_INCLUDE = {
     "client/query": ["proto", "compiler", "storage", "server/query"],
     "client/cli": ["proto", "compiler", "storage", "server/search",
                    "server/query", "device_agent/measure",
-                   "device_agent/spawner"],
+                   "device_agent/spawner", "device_agent/probe",
+                   "device_agent/sensors"],
 }
 
 # (pattern of a line, where it is allowed, what it is)

@@ -1,0 +1,229 @@
+// What `regatta doctor` makes of this machine, of made-up ones and of boards.
+#include "client/cli/doctor/doctor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include "client/cli/doctor/device.h"
+#include "storage/tuning_log.h"
+#include "tests/support/process.h"
+
+namespace regatta::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::TempDir;
+using testing::WriteFile;
+
+std::optional<Finding> Get(const std::vector<Finding>& findings,
+                           const std::string& check) {
+  for (const Finding& finding : findings) {
+    if (finding.check == check) return finding;
+  }
+  return std::nullopt;
+}
+
+// Names are unique, nothing is empty, and what is bad says what to do.
+void ExpectSound(const std::vector<Finding>& findings) {
+  std::set<std::string> names;
+  for (const Finding& finding : findings) {
+    EXPECT_TRUE(names.insert(finding.check).second) << finding.check;
+    EXPECT_FALSE(finding.what.empty()) << finding.check;
+    EXPECT_EQ(finding.what.find('\n'), std::string::npos) << finding.what;
+    if (finding.level == Level::kFail) {
+      EXPECT_FALSE(finding.remedy.empty()) << finding.check;
+    }
+  }
+}
+
+TEST(Doctor, ThisMachineBuildsAndTicks) {
+  const DoctorOptions options;
+  const std::vector<Finding> tools = ExamineToolchain(options);
+  ExpectSound(tools);
+  EXPECT_EQ(Get(tools, "cpu")->level, Level::kOk) << Get(tools, "cpu")->what;
+  EXPECT_THAT(Get(tools, "cpu")->what, HasSubstr("LLVM 19"));
+  const std::vector<Finding> clocks = ExamineClocks(options);
+  ExpectSound(clocks);
+  EXPECT_EQ(Get(clocks, "resolution")->level, Level::kOk)
+      << Get(clocks, "resolution")->what;
+}
+
+TEST(Doctor, AGpuWithoutItsLibrariesFails) {
+  TempDir root;
+  std::filesystem::create_directories(root.path() + "/dev");
+  WriteFile(root.path() + "/dev/nvidiactl", "");
+  DoctorOptions options;
+  options.root = root.path();
+  const std::vector<Finding> tools = ExamineToolchain(options);
+  ExpectSound(tools);
+  for (const char* check : {"nvrtc", "cuda driver"}) {
+    const Finding finding = *Get(tools, check);
+    // On a machine that has the library it is found all the same.
+    if (finding.what.find("found") != std::string::npos) continue;
+    EXPECT_EQ(finding.level, Level::kFail) << finding.what;
+  }
+}
+
+TEST(Doctor, ADriverListedWithoutALoaderAndTheReverse) {
+  TempDir root;
+  DoctorOptions options;
+  options.root = root.path();
+  const Finding none = *Get(ExamineToolchain(options), "opencl");
+  std::filesystem::create_directories(root.path() + "/etc/OpenCL/vendors");
+  WriteFile(root.path() + "/etc/OpenCL/vendors/x.icd", "libx.so");
+  const Finding one = *Get(ExamineToolchain(options), "opencl");
+  const bool has_loader = one.level == Level::kOk;
+  EXPECT_EQ(none.level, has_loader ? Level::kWarn : Level::kOk) << none.what;
+  if (!has_loader) {
+    EXPECT_EQ(one.level, Level::kFail);
+    EXPECT_THAT(one.remedy, HasSubstr("apt-get install ocl-icd-libopencl1"));
+  }
+}
+
+TEST(Doctor, AGovernorThatWandersIsToldWithItsRemedy) {
+  TempDir root;
+  for (int cpu = 0; cpu < 1024; ++cpu) {
+    const std::string folder = root.path() + "/sys/devices/system/cpu/cpu" +
+                               std::to_string(cpu) + "/cpufreq";
+    std::filesystem::create_directories(folder);
+    WriteFile(folder + "/scaling_governor", "powersave\n");
+  }
+  DoctorOptions options;
+  options.root = root.path();
+  const Finding governor = *Get(ExamineClocks(options), "governor");
+  EXPECT_EQ(governor.level, Level::kWarn);
+  EXPECT_THAT(governor.what, HasSubstr("powersave"));
+  EXPECT_EQ(governor.remedy, "cpupower frequency-set -g performance");
+}
+
+TEST(Doctor, MissingSandboxFeaturesSayWhatTheyCost) {
+  const std::vector<Finding> full = JudgeSandbox(
+      {"no_new_privs", "uid", "mountns", "netns", "ipcns", "cgroup_memory",
+       "cgroup_pids", "cgroup_kill", "seccomp", "landlock", "tight"});
+  ExpectSound(full);
+  for (const Finding& finding : full) {
+    EXPECT_EQ(finding.level, Level::kOk) << finding.check;
+  }
+  // As another user, without cgroups and without a network namespace.
+  const std::vector<Finding> poor =
+      JudgeSandbox({"no_new_privs", "userns", "mountns", "ipcns", "watch",
+                    "seccomp", "landlock", "tight"});
+  EXPECT_EQ(Get(poor, "uid")->level, Level::kOk);
+  EXPECT_EQ(Get(poor, "netns")->level, Level::kWarn);
+  EXPECT_THAT(Get(poor, "netns")->what, HasSubstr("reach the network"));
+  EXPECT_EQ(Get(poor, "cgroup_memory")->level, Level::kWarn);
+  EXPECT_THAT(Get(poor, "cgroup_memory")->what, HasSubstr("every 20 ms"));
+  EXPECT_EQ(Get(JudgeSandbox({}), "no_new_privs")->level, Level::kFail);
+}
+
+TEST(Doctor, ALogIsOpenedAndADamagedOneFails) {
+  TempDir dir;
+  DoctorOptions options;
+  EXPECT_EQ(Get(ExamineLog(options), "place")->level, Level::kOk);
+  options.log = dir.path() + "/log";
+  EXPECT_EQ(Get(ExamineLog(options), "opens")->level, Level::kWarn);
+  { EXPECT_TRUE(OpenTuningLog(options.log).ok()); }
+  const std::vector<Finding> whole = ExamineLog(options);
+  ExpectSound(whole);
+  EXPECT_EQ(Get(whole, "opens")->level, Level::kOk)
+      << Get(whole, "opens")->what;
+  EXPECT_THAT(Get(whole, "opens")->what, HasSubstr("0 record(s)"));
+  {
+    const auto held = OpenTuningLog(options.log, {.holder = "a server"});
+    const Finding opens = *Get(ExamineLog(options), "opens");
+    EXPECT_EQ(opens.level, Level::kOk);
+    EXPECT_THAT(opens.what, HasSubstr("held by"));
+  }
+  WriteFile(options.log, std::string(9000, 'z'));
+  const std::vector<Finding> damaged = ExamineLog(options);
+  ExpectSound(damaged);
+  EXPECT_EQ(Get(damaged, "opens")->level, Level::kFail);
+  EXPECT_THAT(Get(damaged, "opens")->remedy, HasSubstr("regatta log restore"));
+  options.log = dir.path() + "/no/log";
+  EXPECT_EQ(Get(ExamineLog(options), "place")->level, Level::kFail);
+}
+
+v1::DeviceStatus GoodBoard() {
+  v1::DeviceStatus device;
+  device.mutable_info()->set_device_id("pi-1");
+  device.mutable_info()->set_health("ok");
+  device.mutable_info()->set_cores(4);
+  device.mutable_info()->set_cpu_list("0-3");
+  device.mutable_info()->set_credit(3);
+  device.mutable_info()->set_has_noise_floor(true);
+  device.mutable_info()->set_noise_floor(0.004);
+  device.set_presence(v1::PRESENCE_ONLINE);
+  device.set_state("idle");
+  device.set_agent_version("1.0");
+  device.set_compiler_version("aaaa/LLVM 19.1.7");
+  device.set_sandbox(
+      "no_new_privs,uid,mountns,netns,ipcns,cgroup_memory,cgroup_pids,"
+      "cgroup_kill,seccomp,landlock,tight");
+  device.mutable_standing()->set_trust(v1::TRUST_HEALTHY);
+  device.mutable_standing()->set_operator_state(v1::OPERATOR_STATE_NORMAL);
+  device.set_has_clock_offset(true);
+  device.set_clock_offset_ms(-3);
+  device.set_canary_passed_ms(60'000);
+  return device;
+}
+
+v1::ListDevicesResponse Fleet() {
+  v1::ListDevicesResponse fleet;
+  fleet.mutable_server()->set_version("1.0");
+  fleet.mutable_server()->set_compiler_version("aaaa/LLVM 19.1.7");
+  return fleet;
+}
+
+TEST(DoctorOfABoard, AGoodOneHasNothingToBeSaid) {
+  const std::vector<Finding> findings = ExamineDevice(GoodBoard(), Fleet());
+  ExpectSound(findings);
+  for (const Finding& finding : findings) {
+    EXPECT_EQ(finding.level, Level::kOk) << finding.check << finding.what;
+  }
+}
+
+TEST(DoctorOfABoard, WhatIsWrongIsToldWithItsRemedy) {
+  v1::DeviceStatus device = GoodBoard();
+  device.set_presence(v1::PRESENCE_LOST);
+  device.set_obstacle("quarantined by tracker: two boards fail");
+  device.mutable_standing()->set_trust(v1::TRUST_QUARANTINED);
+  device.mutable_standing()->set_canary_failures(2);
+  device.set_compiler_version("bbbb/LLVM 19.1.7");
+  device.set_clock_offset_ms(7'200'000);
+  device.mutable_info()->set_health(
+      "uncontrolled: governor powersave on "
+      "processor 0");
+  device.mutable_info()->set_noise_floor(0.2);
+  device.set_measure_only(true);
+  device.set_sandbox("no_new_privs,uid,seccomp,tight,watch");
+  const std::vector<Finding> findings = ExamineDevice(device, Fleet());
+  ExpectSound(findings);
+  EXPECT_EQ(Get(findings, "presence")->level, Level::kFail);
+  EXPECT_EQ(Get(findings, "work")->level, Level::kFail);
+  EXPECT_THAT(Get(findings, "work")->remedy,
+              HasSubstr("regatta device release pi-1"));
+  EXPECT_EQ(Get(findings, "canary")->level, Level::kWarn);
+  EXPECT_EQ(Get(findings, "versions")->level, Level::kFail);
+  EXPECT_EQ(Get(findings, "clock")->level, Level::kWarn);
+  EXPECT_EQ(Get(findings, "health")->level, Level::kWarn);
+  EXPECT_THAT(Get(findings, "health")->remedy, HasSubstr("performance"));
+  EXPECT_EQ(Get(findings, "noise")->level, Level::kWarn);
+  EXPECT_EQ(Get(findings, "limits")->level, Level::kFail);
+  EXPECT_EQ(Get(findings, "sandbox netns")->level, Level::kWarn);
+}
+
+TEST(DoctorOfABoard, WaitingForApprovalNamesTheCommand) {
+  v1::DeviceStatus device = GoodBoard();
+  device.set_obstacle("waiting for approval");
+  device.mutable_standing()->set_trust(v1::TRUST_PENDING);
+  const Finding work = *Get(ExamineDevice(device, Fleet()), "work");
+  EXPECT_EQ(work.level, Level::kWarn);
+  EXPECT_EQ(work.remedy, "regatta device approve pi-1");
+}
+
+}  // namespace
+}  // namespace regatta::cli
