@@ -49,7 +49,7 @@ ${planted_table}  };
 set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/planted_code.cc
   PROPERTIES OBJECT_DEPENDS "${planted_objects}")
 add_executable(regatta-build-worker-planted
-  cuda_ptx.cc planted_build_worker.cc planted_cuda.cc planted_opencl.cc
+  cuda_ptx.cc planted_build_worker.cc planted_device.cc
   ${CMAKE_CURRENT_BINARY_DIR}/planted_code.cc)
 target_link_libraries(regatta-build-worker-planted PRIVATE regatta_build)
 add_dependencies(regatta-build-worker-planted ${planted_objects})
@@ -85,23 +85,30 @@ target_compile_definitions(remote_build_test PRIVATE
 add_dependencies(remote_build_test regatta-spawner regatta-build-worker
   regatta-run-worker)
 
-# Needs an OpenCL device: PoCL is one on any processor.
-regatta_test(opencl_test opencl_limits_test.cc opencl_runtime_test.cc opencl_trials_test.cc
+regatta_test(opencl_test opencl_limits_test.cc opencl_provider_test.cc
   LIBS regatta_agent_devices regatta_build regatta_measure regatta_run
        regatta_base)
-target_compile_definitions(opencl_test PRIVATE
-  REGATTA_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
-add_dependencies(opencl_test regatta-spawner regatta-build-worker-planted
-  regatta-run-worker)
+
+# What all kinds of devices hold. Needs an OpenCL device, PoCL is one on any
+# processor; CUDA is the simulated driver's.
+regatta_test(device_contract_test
+  cuda_ptx.cc device_contract/cuda_kind.cc device_contract/device_kind_list.cc
+  device_contract/opencl_kind.cc
+  device_contract/runtime_contract_test.cc
+  device_contract/trials_contract_test.cc
+  LIBS regatta_agent_devices regatta_build regatta_measure regatta_run
+       regatta_base TIMEOUT 300)
 
 # Over the simulated driver: no GPU and nothing of CUDA is needed.
 regatta_test(cuda_test cuda_ptx.cc cuda_runtime_test.cc cuda_sim_test.cc
-  cuda_trials_test.cc worker_pool_test.cc
+  cuda_trials_test.cc device_contract/cuda_kind.cc worker_pool_test.cc
   ${CMAKE_SOURCE_DIR}/tests/support/process.cc
   LIBS regatta_agent_devices regatta_build regatta_measure regatta_run
        regatta_cuda_sim_parts regatta_base)
-target_compile_definitions(cuda_test PRIVATE
-  REGATTA_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}"
-  REGATTA_LIB_DIR="${CMAKE_BINARY_DIR}/lib")
-add_dependencies(cuda_test regatta-cuda-sim regatta-spawner
-  regatta-build-worker-planted regatta-run-worker)
+foreach(test cuda_test device_contract_test)
+  target_compile_definitions(${test} PRIVATE
+    REGATTA_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}"
+    REGATTA_LIB_DIR="${CMAKE_BINARY_DIR}/lib")
+  add_dependencies(${test} regatta-cuda-sim regatta-spawner
+    regatta-build-worker-planted regatta-run-worker)
+endforeach()

@@ -6,17 +6,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <iostream>
 
-#include "base/clock.h"
 #include "device_agent/run/cuda_errors.h"
 #include "device_agent/run/cuda_module.h"
 #include "device_agent/run/cuda_probe.h"
-#include "device_agent/run/runtime_list.h"
 #include "gmock/gmock.h"
 #include "tests/device_agent/cuda_ptx.h"
 #include "tests/device_agent/cuda_support.h"
+#include "tests/device_agent/runtime_by_hand.h"
 
 namespace regatta {
 namespace {
@@ -27,70 +25,23 @@ using testing::CudaModule;
 using ::testing::HasSubstr;
 using testing::HostTensors;
 using testing::ModuleBuilder;
-using testing::PtxHead;
-using testing::PtxKernel;
 using ::testing::StartsWith;
 using testing::TextOf;
 
-constexpr int64_t kElements = 256;
-
-// c = a + b of kElements, by one launch of `entry` with blocks of 64.
-ModuleBuilder Binary(const std::string& ptx, const std::string& entry = "add",
-                     int64_t shared_bytes = 0, int64_t block = 64) {
-  ModuleBuilder builder = CudaModule(ptx);
-  const int a = builder.Buffer(BufferRole::kInput, "a", kElements);
-  const int b = builder.Buffer(BufferRole::kInput, "b", kElements);
-  const int c = builder.Buffer(BufferRole::kOutput, "c", kElements);
-  builder.Launch(entry, {a, b, c}, {kElements / 64}, {block}, shared_bytes);
-  return builder;
+// One launch of the kernel "add".
+ModuleBuilder Adding(const std::string& ptx, int64_t shared_bytes = 0) {
+  return testing::Launched(CudaModule(ptx), {.shared_bytes = shared_bytes});
 }
 
-// What a run worker does with a runtime, by hand.
-class CudaRuntimeTest : public testing::CudaTest {
+class CudaRuntimeTest : public testing::CudaTest,
+                        protected testing::RuntimeByHand {
  protected:
-  // a[i] = i, b[i] = 3 i.
-  static std::vector<GuardedMemory> Inputs() {
-    std::vector<std::vector<double>> tensors(2);
-    for (int i = 0; i < kElements; ++i) {
-      tensors[0].push_back(i);
-      tensors[1].push_back(3 * i);
-    }
-    return HostTensors(tensors);
+  void Create(const ModuleBuilder& builder, int64_t evict_bytes = 0) {
+    RuntimeByHand::Create(builder, device_.selector(), evict_bytes);
   }
-  void Create(const Module& module, int64_t evict_bytes = 0) {
-    RuntimeOptions options;
-    options.clock = &RealClock();
-    options.device = device_.selector();
-    options.evict_bytes = evict_bytes;
-    created_ = CreateRuntime(module, options);
-    if (created_.runtime == nullptr) return;
-    ASSERT_EQ(TextOf(runtime().SetInputs(inputs_)), "");
-    ASSERT_TRUE(runtime().Tighten().ok());
-    ASSERT_EQ(TextOf(runtime().Poison(0xFF)), "");
-  }
-  ModuleRuntime& runtime() { return *created_.runtime; }
-  std::vector<double> Output(int64_t elements = kElements) {
-    std::vector<const void*> outputs;
-    EXPECT_EQ(TextOf(runtime().ReadOutputs(&outputs)), "");
-    return ReadValues(outputs.at(0), static_cast<size_t>(elements),
-                      DType::kF32);
-  }
-  std::string Damage() {
-    std::string damage;
-    EXPECT_EQ(TextOf(runtime().FindDamage(&damage)), "");
-    return damage;
-  }
-  int64_t TimeOf(int64_t calls) {
-    int64_t elapsed_ns = 0;
-    EXPECT_EQ(TextOf(runtime().TimeCalls(calls, &elapsed_ns)), "");
-    return elapsed_ns;
-  }
-
-  std::vector<GuardedMemory> inputs_ = Inputs();
-  RuntimeOrFailure created_;
 };
 
-TEST_F(CudaRuntimeTest, ListedDevicesHaveNamesAndLimits) {
+TEST_F(CudaRuntimeTest, TheListedDeviceIsTheSimulatedOne) {
   EXPECT_EQ(device_.kind(), "cuda");
   EXPECT_EQ(device_.selector(), "0");
   EXPECT_EQ(device_.name(), "Simulated sm_80");
@@ -103,174 +54,39 @@ TEST_F(CudaRuntimeTest, ListedDevicesHaveNamesAndLimits) {
   EXPECT_EQ(device_.local_bytes(), 163 << 10);
   EXPECT_EQ(device_.subgroup(), 32);
   EXPECT_EQ(device_.cache_bytes(), 40 << 20);
-  EXPECT_GT(device_.memory_bytes(), 1 << 20);
-  const v1::DeviceList again = ListDevices({"cuda"});
-  EXPECT_EQ(again.errors_size(), 0);
-  ASSERT_EQ(again.devices_size(), 1);
-  EXPECT_EQ(again.devices(0).SerializeAsString(), device_.SerializeAsString());
 }
 
-TEST_F(CudaRuntimeTest, AKernelReadsItsInputsAndWritesItsOutput) {
-  const ModuleBuilder builder = Binary(AddPtx());
-  Create(builder.module());
-  ASSERT_EQ(TextOf(created_.failure), "");
-  ASSERT_EQ(TextOf(runtime().Call()), "");
-  const std::vector<double> c = Output();
-  for (int i = 0; i < kElements; ++i) EXPECT_EQ(c[i], 4 * i) << i;
-  EXPECT_EQ(Damage(), "");
+TEST_F(CudaRuntimeTest, BytesThatAreNoBinaryAreTheCandidates) {
+  Create(ModuleBuilder("no binary at all", "cuda"));
+  EXPECT_THAT(failure(), StartsWith("OUTCOME_COMPILE_ERROR"));
 }
 
-TEST_F(CudaRuntimeTest, KernelsOfASequenceRunInOrderThroughTheWorkspace) {
-  ModuleBuilder builder = CudaModule(
-      PtxHead() +
-      PtxKernel("square", 2,
-                "  ld.global.f32 %f1, [%rd11];\n  mul.f32 %f1, %f1, %f1;\n"
-                "  st.global.f32 [%rd12], %f1;\n") +
-      // c[i] = w[255 - i]
-      PtxKernel("reverse", 2,
-                "  sub.s32 %r11, 255, %r1;\n  mul.wide.s32 %rd20, %r11, 4;\n"
-                "  add.s64 %rd21, %rd1, %rd20;\n"
-                "  ld.global.f32 %f1, [%rd21];\n"
-                "  st.global.f32 [%rd12], %f1;\n"));
-  const int a = builder.Buffer(BufferRole::kInput, "a", kElements);
-  builder.Buffer(BufferRole::kInput, "b", kElements);
-  const int c = builder.Buffer(BufferRole::kOutput, "c", kElements);
-  const int w = builder.Buffer(BufferRole::kWorkspace, "w", kElements);
-  builder.Launch("square", {a, w}, {2}, {128});
-  builder.Launch("reverse", {w, c}, {8}, {32});
-  Create(builder.module());
-  ASSERT_EQ(TextOf(created_.failure), "");
-  ASSERT_EQ(TextOf(runtime().Call()), "");
-  const std::vector<double> values = Output();
-  for (int i = 0; i < kElements; ++i) {
-    EXPECT_EQ(values[i], (255 - i) * (255 - i)) << i;
-  }
-  EXPECT_EQ(Damage(), "");
-}
-
-TEST_F(CudaRuntimeTest, WhatAKernelDoesNotWriteKeepsThePoison) {
-  const ModuleBuilder builder =
-      Binary(PtxHead() + PtxKernel("add", 3,
-                                   "  and.b32 %r11, %r1, 1;\n"
-                                   "  setp.ne.s32 %p1, %r11, 0;\n"
-                                   "  @%p1 bra $END;\n"
-                                   "  mov.f32 %f1, 0f3F800000;\n"
-                                   "  st.global.f32 [%rd13], %f1;\n$END:\n"));
-  Create(builder.module());
-  ASSERT_EQ(TextOf(runtime().Call()), "");
-  const std::vector<double> c = Output();
-  for (int i = 0; i < kElements; ++i) {
-    EXPECT_EQ(std::isnan(c[i]), i % 2 == 1) << i;
-  }
-}
-
-TEST_F(CudaRuntimeTest, CodeThatTheDriverDoesNotTakeIsTheCandidatesWithTheLog) {
-  const ModuleBuilder builder =
-      Binary(PtxHead() + PtxKernel("add", 3, "  abacus.f32 %f1, %f2;\n"));
-  Create(builder.module());
-  EXPECT_THAT(TextOf(created_.failure),
-              AllOf(StartsWith("OUTCOME_COMPILE_ERROR"),
-                    HasSubstr("CUDA_ERROR_INVALID_PTX"), HasSubstr("abacus")));
-  EXPECT_EQ(created_.runtime, nullptr);
-  ModuleBuilder torn("no binary at all", "cuda");
-  Create(torn.module());
-  EXPECT_THAT(TextOf(created_.failure), StartsWith("OUTCOME_COMPILE_ERROR"));
-}
-
-TEST_F(CudaRuntimeTest, AKernelThatIsNotThereIsTheCandidates) {
-  const ModuleBuilder builder = Binary(AddPtx(), "subtract");
-  Create(builder.module());
-  EXPECT_THAT(
-      TextOf(created_.failure),
-      AllOf(StartsWith("OUTCOME_COMPILE_ERROR"), HasSubstr("subtract")));
-}
-
-TEST_F(CudaRuntimeTest, LimitsOfTheDeviceAreKept) {
-  const ModuleBuilder threads = Binary(AddPtx(), "add", 0, 2048);
-  Create(threads.module());
-  EXPECT_THAT(TextOf(created_.failure),
-              AllOf(StartsWith("OUTCOME_REFUSED"), HasSubstr("2048")));
-  const ModuleBuilder shared = Binary(AddPtx(), "add", 164 << 10);
-  Create(shared.module());
-  EXPECT_THAT(TextOf(created_.failure),
-              AllOf(StartsWith("OUTCOME_REFUSED"), HasSubstr("167936"),
-                    HasSubstr("166912")));
+TEST_F(CudaRuntimeTest, SharedMemoryOfABlockIsKeptToTheDevices) {
+  Create(Adding(AddPtx(), 164 << 10));
+  EXPECT_THAT(failure(), AllOf(StartsWith("OUTCOME_REFUSED"),
+                               HasSubstr("167936"), HasSubstr("166912")));
   // More than a launch gets without leave, and all that there is.
-  const ModuleBuilder most = Binary(AddPtx(), "add", 163 << 10);
-  Create(most.module());
-  ASSERT_EQ(TextOf(created_.failure), "");
+  Create(Adding(AddPtx(), 163 << 10));
+  ASSERT_EQ(failure(), "");
   EXPECT_EQ(TextOf(runtime().Call()), "");
   EXPECT_EQ(Output()[9], 36);
 }
 
-TEST_F(CudaRuntimeTest, ABufferBeyondTheDevicesMemoryIsOutOfMemory) {
-  ModuleBuilder builder = CudaModule(AddPtx());
-  builder.Buffer(BufferRole::kInput, "a", kElements);
-  builder.Buffer(BufferRole::kInput, "b", kElements);
-  builder.Buffer(BufferRole::kOutput, "c", device_.memory_bytes());
-  Create(builder.module());
-  EXPECT_THAT(
-      TextOf(created_.failure),
-      AllOf(StartsWith("OUTCOME_OUT_OF_MEMORY"), HasSubstr("output c")));
-  // What it took is given back.
-  const ModuleBuilder honest = Binary(AddPtx());
-  Create(honest.module());
-  EXPECT_EQ(TextOf(created_.failure), "");
-}
-
-TEST_F(CudaRuntimeTest, WritesAroundBuffersShow) {
-  const std::string first = "  setp.ne.s32 %p1, %r1, 0;\n  @%p1 bra $END;\n";
-  // {what the kernel writes, what is said}.
-  const std::vector<std::pair<std::string, std::string>> rows = {
-      {first + "  st.global.f32 [%rd3+1024], %f1;\n$END:\n",
-       "4 bytes after output c were overwritten"},
-      {first + "  st.global.f32 [%rd3+-4], %f1;\n"
-               "  st.global.f32 [%rd3+-8], %f1;\n$END:\n",
-       "8 bytes before output c were overwritten"},
-      {"  setp.ne.s32 %p1, %r1, 7;\n  @%p1 bra $END;\n"
-       "  st.global.f32 [%rd12], %f3;\n$END:\n",
-       "input b was overwritten"},
-      {"", ""}};
-  for (const auto& [write, said] : rows) {
-    const ModuleBuilder builder = Binary(AddPtx(write));
-    Create(builder.module());
-    ASSERT_EQ(TextOf(created_.failure), "");
-    ASSERT_EQ(TextOf(runtime().Call()), "");
-    EXPECT_EQ(Damage(), said);
-    // And is forgotten by the next poisoning, but for inputs.
-    ASSERT_EQ(TextOf(runtime().Poison(0x7F)), "");
-    if (said.find("input") == std::string::npos) EXPECT_EQ(Damage(), "");
-  }
-}
-
 TEST_F(CudaRuntimeTest, TimesAreTheDevicesClockAndGrowWithTheCalls) {
-  const ModuleBuilder builder = Binary(AddPtx());
-  Create(builder.module());
+  Create(Adding(AddPtx()));
   ASSERT_EQ(TextOf(runtime().Call()), "");
   const int64_t one = TimeOf(1);
   EXPECT_GE(one, 2000);  // a launch
   EXPECT_EQ(TimeOf(1), one);
   EXPECT_NEAR(static_cast<double>(TimeOf(1000)), 1000.0 * one, 1000);
-  EXPECT_EQ(Output()[255], 1020);
 }
 
-TEST_F(CudaRuntimeTest, EvictionLeavesResultsAndTimesAlone) {
-  const ModuleBuilder builder = Binary(AddPtx());
-  Create(builder.module(), /*evict_bytes=*/1 << 20);
+TEST_F(CudaRuntimeTest, EvictionLeavesTimesAlone) {
+  Create(Adding(AddPtx()), /*evict_bytes=*/1 << 20);
   ASSERT_EQ(TextOf(runtime().Evict()), "");
   const int64_t once = TimeOf(1);
   ASSERT_EQ(TextOf(runtime().Evict()), "");
   EXPECT_EQ(TimeOf(1), once);
-  EXPECT_EQ(Output()[100], 400);
-  EXPECT_EQ(Damage(), "");
-}
-
-TEST_F(CudaRuntimeTest, ADeviceThatIsNotThereIsTheBoardsFault) {
-  device_.set_selector("97");
-  const ModuleBuilder builder = Binary(AddPtx());
-  Create(builder.module());
-  EXPECT_THAT(TextOf(created_.failure),
-              AllOf(StartsWith("OUTCOME_DEVICE_FAULT"), HasSubstr("97")));
 }
 
 TEST_F(CudaRuntimeTest, TheProbeFindsTheModelsPeakAndBandwidth) {
@@ -293,9 +109,8 @@ class CudaFaultTest : public CudaRuntimeTest {
   // In the child: what a call with `more` behind the addition says, twice.
   [[noreturn]] void CallTwice(const std::string& more) {
     CudaRuntimeTest::SetUp();
-    const ModuleBuilder builder = Binary(AddPtx(more));
-    Create(builder.module());
-    std::cerr << TextOf(created_.failure) << TextOf(runtime().Call()) << " | "
+    Create(Adding(AddPtx(more)));
+    std::cerr << failure() << TextOf(runtime().Call()) << " | "
               << TextOf(runtime().Call()) << " | "
               << PrepareCudaDevice(device_.selector()) << std::endl;
     _exit(0);
@@ -386,10 +201,10 @@ TEST_F(CudaDriverTest, WithoutADriverThereAreNoDevices) {
   cuda::UseDriver(testing::kCudaSim);
   RuntimeOptions options;
   options.clock = &RealClock();
-  const ModuleBuilder builder = Binary(AddPtx());
+  const ModuleBuilder builder = Adding(AddPtx());
   RuntimeOrFailure created = CreateRuntime(builder.module(), options);
-  std::vector<std::vector<double>> values(2,
-                                          std::vector<double>(kElements, 21));
+  std::vector<std::vector<double>> values(
+      2, std::vector<double>(testing::kElements, 21));
   const std::vector<GuardedMemory> inputs = HostTensors(values);
   std::vector<const void*> first, second;
   std::cerr << TextOf(created.failure)
@@ -398,7 +213,8 @@ TEST_F(CudaDriverTest, WithoutADriverThereAreNoDevices) {
             << TextOf(created.runtime->ReadOutputs(&first))
             << TextOf(created.runtime->Call());
   // Without being read again.
-  std::cerr << "c=" << ReadValues(first[0], kElements, DType::kF32)[200];
+  std::cerr << "c="
+            << ReadValues(first[0], testing::kElements, DType::kF32)[200];
   std::string damage;
   created.runtime->FindDamage(&damage);
   std::cerr << TextOf(created.runtime->ReadOutputs(&second)) << damage

@@ -3,7 +3,10 @@
 #define REGATTA_TESTS_DEVICE_AGENT_CUDA_SUPPORT_H_
 
 #include <string>
+#include <vector>
 
+#include "absl/status/statusor.h"
+#include "base/status_macros.h"
 #include "compiler/module/cuda_binary.h"
 #include "device_agent/run/cuda_api.h"
 #include "device_agent/run/cuda_device.h"
@@ -16,14 +19,20 @@ inline constexpr char kCudaSim[] = REGATTA_LIB_DIR "/libregatta-cuda-sim.so";
 
 // The first simulated device of this process: sm_80 unless REGATTA_CUDA_SIM
 // said else before.
+inline absl::StatusOr<v1::BoardDevice> FirstCudaDevice() {
+  cuda::UseDriver(kCudaSim);
+  ASSIGN_OR_RETURN(const std::vector<v1::BoardDevice> devices,
+                   ListCudaDevices());
+  if (devices.empty()) return absl::NotFoundError("no simulated GPU");
+  return devices.front();
+}
+
 class CudaTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    cuda::UseDriver(kCudaSim);
-    const auto devices = ListCudaDevices();
-    ASSERT_TRUE(devices.ok()) << devices.status();
-    ASSERT_FALSE(devices->empty());
-    device_ = devices->front();
+    const auto device = FirstCudaDevice();
+    ASSERT_TRUE(device.ok()) << device.status();
+    device_ = *device;
   }
   v1::BoardDevice device_;
 };

@@ -7,7 +7,10 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "absl/status/statusor.h"
+#include "base/status_macros.h"
 #include "device_agent/run/opencl_device.h"
 #include "device_agent/run/opencl_runtime.h"
 #include "gtest/gtest.h"
@@ -15,23 +18,9 @@
 
 namespace regatta::testing {
 
-// The first device; made before the driver is loaded, removed at exit.
-class OpenClTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    static const Cache cache;
-    const auto devices = ListOpenClDevices();
-    ASSERT_TRUE(devices.ok()) << devices.status();
-    if (devices->empty()) {
-      GTEST_SKIP() << "no OpenCL device here: install pocl-opencl-icd or a "
-                      "GPU's driver";
-    }
-    device_ = devices->front();
-  }
-
-  v1::BoardDevice device_;
-
- private:
+// The first device; Unavailable, with what to install, where there is none. The
+// cache is made before the driver is loaded and removed at exit.
+inline absl::StatusOr<v1::BoardDevice> FirstOpenClDevice() {
   struct Cache {
     Cache() : path(::testing::TempDir() + "regatta-pocl-XXXXXX") {
       EXPECT_NE(mkdtemp(path.data()), nullptr);
@@ -43,6 +32,26 @@ class OpenClTest : public ::testing::Test {
     }
     std::string path;
   };
+  static const Cache cache;
+  ASSIGN_OR_RETURN(const std::vector<v1::BoardDevice> devices,
+                   ListOpenClDevices());
+  if (!devices.empty()) return devices.front();
+  return absl::UnavailableError(
+      "no OpenCL device here: install pocl-opencl-icd or a GPU's driver");
+}
+
+class OpenClTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto device = FirstOpenClDevice();
+    if (absl::IsUnavailable(device.status())) {
+      GTEST_SKIP() << device.status().message();
+    }
+    ASSERT_TRUE(device.ok()) << device.status();
+    device_ = *device;
+  }
+
+  v1::BoardDevice device_;
 };
 
 }  // namespace regatta::testing

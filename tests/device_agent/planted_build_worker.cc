@@ -1,7 +1,6 @@
 // regatta-build-worker-planted: the build worker, whose spaces also hold the
-// schedules "planted{fault=NAME}" (planted/NAME.c; planted_opencl.cc,
-// planted_cuda.cc). read_file takes the file:
-// "planted{fault=read_file,path=P}".
+// schedules "planted{fault=NAME}" (planted/NAME.c; planted_device.cc).
+// read_file takes the file: "planted{fault=read_file,path=P}".
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,8 +15,7 @@
 #include "device_agent/build/build_server.h"
 #include "device_agent/build/compiler_module_source.h"
 #include "tests/device_agent/planted_code.h"
-#include "tests/device_agent/planted_cuda.h"
-#include "tests/device_agent/planted_opencl.h"
+#include "tests/device_agent/planted_device.h"
 
 namespace regatta {
 namespace {
@@ -97,9 +95,7 @@ class PlantingModuleSource : public ModuleSource {
   static absl::StatusOr<SourcedModule> PlantForDevice(
       const v1::ModuleRequest& request, std::string_view name) {
     SourcedModule sourced;
-    auto module = absl::StartsWith(request.target(), "opencl")
-                      ? PlantedOpenClModule(name, request.target())
-                      : PlantedCudaModule(name, request.target());
+    auto module = PlantedDeviceModule(name, request.target());
     if (!module.has_value()) {
       return absl::InvalidArgumentError(
           absl::StrCat("nothing planted: ", std::string(name)));

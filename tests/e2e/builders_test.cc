@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "tests/e2e/fleet.h"
+#include "tests/support/libraries.h"
 
 namespace regatta::testing {
 namespace {
@@ -54,8 +55,9 @@ class Builders : public ::testing::Test {
   Process& StartBuilder(const std::string& name) {
     return Start(name, {"--role", "builder"});
   }
-  Process& StartBoard(const std::vector<std::string>& keys) {
-    std::vector<std::string> arguments = {"--measure-only"};
+  Process& StartBoard(const std::vector<std::string>& keys,
+                      std::vector<std::string> arguments = {}) {
+    arguments.push_back("--measure-only");
     for (const std::string& key : keys) {
       arguments.insert(arguments.end(), {"--trust-builder", key});
     }
@@ -69,6 +71,37 @@ class Builders : public ::testing::Test {
       // By then the server has heard of it too.
       return !devices.empty() && devices[0]["health"] != "probing";
     });
+  }
+  // A device of this kind on a board that only measures: all of its trials'
+  // modules, and the reference that its results are compared with, are the
+  // builder's. `arguments`: of the board.
+  void ExpectDeviceIsBuiltFor(const std::string& kind,
+                              std::vector<std::string> arguments) {
+    const std::string key = KeyOf("first");
+    StartBuilder("first");
+    StartBoard({key}, std::move(arguments));
+    ASSERT_TRUE(AwaitBoard()) << fleet_.Logs();
+    const Json devices = fleet_.Document({"devices"})["devices"];
+    ASSERT_EQ(devices.size(), 1u) << devices.dump(1);
+    EXPECT_EQ(devices[0]["kind"], kind);
+    EXPECT_EQ(devices[0]["measure_only"], true);
+    EXPECT_EQ(devices[0]["builder"], "first");
+    const std::string device_class = devices[0]["device_class"];
+
+    const Json job =
+        fleet_.Document({"tune", kWorkload, "--trials", "4", "--seed", "3",
+                         "--device-class", device_class},
+                        absl::Seconds(240));
+    ASSERT_EQ(job["state"], "done") << job.dump(1) << fleet_.Logs();
+    const std::vector<Json> timed = Timed();
+    ASSERT_GE(timed.size(), 3u);
+    for (const Json& record : timed) {
+      EXPECT_EQ(record["device_class"], device_class);
+      EXPECT_EQ(record["builder"], "first ed25519:" + key);
+    }
+    const Json best =
+        fleet_.Document({"best", kWorkload, "--device-class", device_class});
+    EXPECT_EQ(best["grade"], "exact") << best.dump(1);
   }
   // Records of the board's trials that were timed.
   std::vector<Json> Timed() const {
@@ -125,13 +158,28 @@ TEST_F(Builders, ABoardWithoutACompilerIsTunedWhileABuilderIsKilled) {
   // The same code as whoever builds here makes of the same schedules.
   for (size_t i = 0; i < timed.size(); i += timed.size() / 3) {
     const std::string schedule = timed[i]["schedule"];
-    const Json here = fleet_.Document(
-        {"run", kWorkload, "--schedule", schedule, "--threads",
-         absl::StrCat(timed[i]["threads"].get<int>())});
+    const Json here =
+        fleet_.Document({"run", kWorkload, "--schedule", schedule, "--threads",
+                         absl::StrCat(timed[i]["threads"].get<int>())});
     EXPECT_EQ(here["binary_hash"], timed[i]["binary_hash"]) << schedule;
   }
   const Json best = fleet_.Document({"best", kWorkload});
   EXPECT_EQ(best["grade"], "exact") << best.dump(1);
+}
+
+TEST_F(Builders, AnOpenClDeviceOfABoardWithoutACompilerIsTuned) {
+  if (!HasLibrary({"libOpenCL.so.1"})) {
+    GTEST_SKIP() << "no OpenCL here: install pocl-opencl-icd";
+  }
+  ExpectDeviceIsBuiltFor("opencl", {"--devices", "opencl"});
+}
+
+TEST_F(Builders, ACudaDeviceOfABoardWithoutACompilerIsTuned) {
+  if (const std::string missing = MissingNvrtc(); !missing.empty()) {
+    GTEST_SKIP() << missing;
+  }
+  ExpectDeviceIsBuiltFor("cuda", {"--devices", "cuda", "--cuda-driver",
+                                  REGATTA_LIB_DIR "/libregatta-cuda-sim.so"});
 }
 
 TEST_F(Builders, ABoardRunsNothingOfABuilderThatItDoesNotName) {

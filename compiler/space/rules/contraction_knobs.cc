@@ -1,7 +1,6 @@
-// The knobs of a contraction and the constraints between them.
+// The knobs of a contraction.
 #include <algorithm>
 #include <numeric>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,11 +12,6 @@ namespace {
 
 // Most summed indices whose orders are all offered.
 constexpr size_t kMaxPermutedIndices = 3;
-// Vector operations that a candidate may spell out; building takes about a
-// millisecond per twenty of them.
-constexpr int64_t kMaxCodeSize = 768;
-// Scratch that a packed copy may take.
-constexpr int64_t kMaxPackedBytes = int64_t{1} << 30;
 
 std::string OrderName(const std::vector<int>& places) {
   std::string name;
@@ -166,99 +160,6 @@ void ContractionPart::AddOrderKnobs() {
         [groups](ContractionChoices& c, int64_t x) {
           c.tiling.parallel = groups[x];
         });
-  }
-}
-
-// The smallest values of all knobs, without packing or blocks, satisfy every
-// constraint.
-void ContractionPart::AddConstraints() {
-  using Violation = std::optional<std::string>;
-  const auto add = [&](std::string name, auto check) {
-    constraints_.push_back(
-        {std::move(name), [this, check](const KnobValues& values) {
-           const ContractionTiling t = Decode(values);
-           return Violation(
-               check(t, TilingFacts(context_.workload, shape_, t)));
-         }});
-  };
-  const int64_t registers = std::max(4, context_.target.vector_registers);
-  add("register_budget", [registers](const auto& t, const auto& facts) {
-    const int64_t used = t.Registers();
-    if (used <= registers) return Violation();
-    return Violation(absl::StrCat(t.rows, "*", t.vectors, "+",
-                                  used - t.rows * t.vectors - 1, "+1 = ", used,
-                                  " of ", registers, " vector registers"));
-  });
-  if (!forms_.empty()) {
-    add("product_block", [this](const auto& t, const auto& facts) {
-      if (!t.Grouped() ||
-          (t.lanes == (t.products.cols == 0 ? std::max<int64_t>(4, t.lanes)
-                                            : target_lanes_) &&
-           t.rows % t.products.rows == 0)) {
-        return Violation();
-      }
-      return Violation(absl::StrCat("blocks of ", t.products.rows, "x",
-                                    t.BlockCols(), " sums in ", t.rows,
-                                    " rows of vectors of ", t.lanes));
-    });
-  }
-  if (lanes_of_a_) {
-    add("lanes_of_a", [this](const auto& t, const auto& facts) {
-      if (t.a_lanes == 1) return Violation();
-      const int inner = t.k_order.back();
-      if (!ContiguousInA(inner) || (t.Grouped() && inner != t.group) ||
-          t.products.rows > 1) {
-        return Violation("neighbours of the innermost step are apart");
-      }
-      if (facts.InnerTrips() >= facts.LaneSteps() && t.unroll == 1) {
-        return Violation();
-      }
-      return Violation(absl::StrCat(facts.LaneSteps(), " steps at a time of ",
-                                    facts.InnerTrips(), ", ", t.unroll,
-                                    " copies"));
-    });
-  }
-  add("rows_fit", [](const auto& t, const auto& facts) {
-    if (t.rows <= facts.RowExtent()) return Violation();
-    return Violation(absl::StrCat(t.rows, " rows of ", facts.RowExtent()));
-  });
-  add("vectors_fit", [](const auto& t, const auto& facts) {
-    if ((t.vectors - 1) * t.lanes < facts.VectorExtent()) return Violation();
-    return Violation(absl::StrCat(t.vectors, " vectors of ", t.lanes,
-                                  " lanes for ", facts.VectorExtent(),
-                                  " elements"));
-  });
-  add("unroll_fits", [](const auto& t, const auto& facts) {
-    if (t.unroll <= facts.InnerTrips()) return Violation();
-    return Violation(absl::StrCat(t.unroll, " copies of a loop of ",
-                                  facts.InnerTrips(), " steps"));
-  });
-  add("code_size", [](const auto& t, const auto& facts) {
-    const int64_t size = facts.CodeSize();
-    if (size <= kMaxCodeSize) return Violation();
-    return Violation(
-        absl::StrCat(size, " vector operations of at most ", kMaxCodeSize));
-  });
-  add("packed_size", [this](const auto& t, const auto& facts) {
-    int64_t bytes = 0;
-    if (t.pack_b) {
-      bytes = DTypeBytes(context_.workload.tensors[shape_.b->tensor].dtype);
-      bytes *= RoundUp(facts.VectorExtent(), t.TileWidth()) * facts.KExtent();
-      for (int index : shape_.n) bytes *= Extent(index);
-      for (int index : shape_.batch) bytes *= Extent(index);
-    }
-    if (bytes <= kMaxPackedBytes) return Violation();
-    return Violation(absl::StrCat("a packed copy of ", bytes,
-                                  " bytes; at most ", kMaxPackedBytes));
-  });
-  if (context_.threads > 1) {
-    add("parallel_loop", [](const auto& t, const auto& facts) {
-      if (facts.ParallelTrips() >= 2 ||
-          t.parallel == ContractionTiling::Parallel::kNone) {
-        return Violation();
-      }
-      return Violation("the parallel loop has one iteration");
-    });
   }
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -47,7 +48,22 @@ class ContractionPart : public KnobbedPart<ContractionChoices> {
   void AddKernelKnobs();
   void AddBlockKnobs();
   void AddOrderKnobs();
+  // contraction_constraints.cc
   void AddConstraints();
+  void AddKernelConstraints();
+  void AddExtentConstraints();
+  void AddLimitConstraints();
+  using Violation = std::optional<std::string>;
+  // `check`: of a tiling and what it comes to; what it breaks, in words.
+  template <typename Check>
+  void Require(std::string name, Check check) {
+    constraints_.push_back(
+        {std::move(name), [this, check](const KnobValues& values) {
+           const ContractionTiling tiling = Decode(values);
+           return Violation(
+               check(tiling, TilingFacts(context_.workload, shape_, tiling)));
+         }});
+  }
   // contraction_defaults.cc
   void SetDefaults();
   bool LoadsVectorsOfA(const ProductForm& products) const;
