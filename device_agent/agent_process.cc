@@ -1,6 +1,7 @@
 #include "device_agent/agent_process.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -22,6 +24,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics/process_metrics.h"
+#include "base/name_check.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "device_agent/agent_metrics.h"
@@ -57,9 +60,12 @@ constexpr absl::Duration kDrainLimit = absl::Seconds(60);
 // After a failure to have the board described.
 constexpr absl::Duration kDescribeAgain = absl::Seconds(5);
 
+constexpr int kAgentNice = -5;
+
 // Fills in the defaults that depend on the machine, and checks.
 absl::Status CompleteFlags(AgentFlags* flags) {
   RETURN_IF_ERROR(CheckAddress(flags->tracker));
+  RETURN_IF_ERROR(CheckName("--governor", flags->governor));
   if (flags->lock_folder.empty()) flags->lock_folder = DefaultLockFolder();
   if (flags->worker_dir.empty()) {
     std::error_code error;
@@ -121,6 +127,7 @@ RunnerOptions RunnerOptionsOf(const AgentFlags& flags) {
       absl::StrSplit(flags.exec_prefix, ' ', absl::SkipEmpty());
   options.state_dir = flags.state;
   options.lock_folder = flags.lock_folder;
+  options.clocks.governor = flags.governor;
   options.required_sandbox = flags.require_sandbox;
   return options;
 }
@@ -184,6 +191,8 @@ class AgentProcess {
   std::unique_ptr<OrderDesk> desk_;
   std::unique_ptr<OrderBuilder> order_builder_;
   std::unique_ptr<TrialRunner> runner_;
+  // Timing threads tell it how measuring goes, from before it is there.
+  std::mutex probing_mutex_;
   std::unique_ptr<DeviceProbes> probing_;
   std::unique_ptr<DescriptionWatch> watch_;
   std::unique_ptr<MetricsEndpoint> metrics_;
@@ -214,6 +223,13 @@ absl::Status AgentProcess::Begin() {
                                      probes_.board.emulator.empty()
                                          ? std::vector<std::string>()
                                          : runner_options_.exec_prefix));
+  // Before any thread, which inherit it. Where control groups do not see to it
+  // that heartbeats go on while a candidate uses all cores.
+  if (spawner_->Require({"nice"}).ok()) {
+    const bool raised = setpriority(PRIO_PROCESS, 0, kAgentNice) == 0;
+    LOG(kInfo) << "no control group for a weight of this agent's own; its nice "
+               << (raised ? absl::StrCat("is ", kAgentNice) : "stays");
+  }
   const sigset_t signals = StopSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
@@ -247,6 +263,7 @@ absl::Status AgentProcess::MakeGreeting() {
   board.cpus = cpus_;
   board.device_class = flags_.device_class;
   board.credit = flags_.credit;
+  board.clocks.governor = flags_.governor;
   board.cuda_driver = flags_.cuda_driver;
   board.measure_only = measure_only_;
   runner_options_.host = HostRequest(
@@ -356,6 +373,7 @@ absl::Status AgentProcess::FindBoardDevices() {
     if (served.needs.driver) {
       served.info.set_sandbox(SandboxOf(served.needs, *spawner_));
     }
+    served.info.set_uncontrolled(UncontrolledClocks("", cpus_, board.clocks));
     stats_.AddDevice(served.info.device_id());
     *hello_.add_devices() = served.info;
     runner_options_.devices.push_back(served);
@@ -364,6 +382,15 @@ absl::Status AgentProcess::FindBoardDevices() {
 }
 
 absl::Status AgentProcess::ServeDevices() {
+  runner_options_.on_measuring = [this](const std::string& device_id,
+                                        const MeasuringState& state) {
+    std::lock_guard lock(probing_mutex_);
+    if (probing_ != nullptr) probing_->SetMeasuring(device_id, state);
+  };
+  runner_options_.on_window = [this](const std::string& device_id,
+                                     absl::Duration longest) {
+    runtime_->SetWindow(device_id, longest);
+  };
   ASSIGN_OR_RETURN(runner_,
                    CreateTrialRunner(runner_options_, spawner_,
                                      stats_.Count(runtime_->ResultSink())));
@@ -437,7 +464,10 @@ absl::Status AgentProcess::Serve() {
     RETURN_IF_ERROR(ServeDevices());
     runtime_->SetDevices({hello_.devices().begin(), hello_.devices().end()});
   }
-  if (roles_.device) probing_ = std::make_unique<DeviceProbes>(probes_);
+  if (roles_.device) {
+    std::lock_guard lock(probing_mutex_);
+    probing_ = std::make_unique<DeviceProbes>(probes_);
+  }
   if (measure_only_) {
     DescriptionWatch::Options watch;
     watch.desk = desk_.get();
@@ -457,7 +487,11 @@ absl::Status AgentProcess::Serve() {
   runtime_->Stop();
   metrics_.reset();
   watch_.reset();
-  probing_.reset();
+  {
+    std::unique_ptr<DeviceProbes> ending;  // its threads call the runner
+    std::lock_guard lock(probing_mutex_);
+    ending = std::move(probing_);
+  }
   runner_.reset();
   order_builder_.reset();
   return ended;

@@ -108,7 +108,8 @@ add_library(regatta_measure STATIC
   measure/batch.cc measure/board_facts.cc measure/build_client.cc measure/build_worker.cc
   measure/builder.cc measure/core_locks.cc measure/device_executor.cc
   measure/driver_question.cc
-  measure/duplicate_index.cc measure/reference_store.cc measure/run_client.cc
+  measure/duplicate_index.cc measure/host_reference.cc
+  measure/measuring_session.cc measure/reference_store.cc measure/run_client.cc
   measure/trial_runner.cc measure/trial_timer.cc measure/worker_ending.cc
   measure/worker_pool.cc
   spawner/spawner_client.cc)

@@ -8,7 +8,7 @@ target_link_libraries(regatta_probe_kernels PUBLIC regatta_base)
 set_source_files_properties(probe/kernels.cc PROPERTIES COMPILE_OPTIONS -O3)
 add_library(regatta_agent_probe STATIC
   probe/arm_registers.cc probe/background_probe.cc probe/cache_levels.cc
-  probe/cpu_probe.cc
+  probe/clock_control.cc probe/cpu_probe.cc
   probe/emulator.cc probe/machine.cc probe/probe_history.cc)
 target_link_libraries(regatta_agent_probe PUBLIC
   regatta_base regatta_proto regatta_board_io regatta_noise_floor
@@ -16,7 +16,8 @@ target_link_libraries(regatta_agent_probe PUBLIC
 
 add_library(regatta_agent_loop STATIC
   loop/admission.cc loop/agent_loop.cc loop/agent_runtime.cc
-  loop/agent_setup.cc loop/agent_stats.cc loop/agent_work.cc loop/spool.cc loop/spool_record.cc
+  loop/agent_setup.cc loop/agent_stats.cc loop/agent_time.cc loop/agent_work.cc
+  loop/spool.cc loop/spool_record.cc
   loop/spool_storage.cc)
 target_compile_definitions(regatta_agent_loop PRIVATE
   REGATTA_VERSION="${PROJECT_VERSION}")

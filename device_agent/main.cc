@@ -67,6 +67,12 @@ void AddFlags(CLI::App* app, AgentFlags* flags) {
                   "times")
       ->type_name("NAME")
       ->default_str("from processor and cores");
+  app->add_option("--governor", flags->governor,
+                  "Frequency governor that times of the class are taken under; "
+                  "with another one the board's health is \"uncontrolled\" and "
+                  "says what mends it")
+      ->type_name("NAME")
+      ->capture_default_str();
   app->add_option("--worker-dir", flags->worker_dir,
                   "Folder of regatta-spawner and the workers")
       ->type_name("DIR")

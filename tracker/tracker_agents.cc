@@ -177,6 +177,7 @@ void TrackerCore::OnHeartbeat(Agent& agent, const v1::Heartbeat& heartbeat) {
   const SteadyTime now = clock_.Steady();
   agent.quiet =
       std::min(absl::Milliseconds(heartbeat.quiet_ms()), options_.quiet_max);
+  if (agent.quiet > absl::ZeroDuration()) Reindex(agent);
   const bool was_stuck = agent.loop.stuck();
   agent.loop.Observe(heartbeat.work_ticks(), now);
   const bool stuck = agent.loop.stuck();

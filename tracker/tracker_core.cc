@@ -118,7 +118,9 @@ void TrackerCore::AgentSaid(SessionId session,
   }
   Agent& agent = *registry_.FindAgent(named->second);
   agent.last_seen = clock_.Steady();
-  agent.quiet = absl::ZeroDuration();
+  const bool was_quiet =
+      std::exchange(agent.quiet, absl::ZeroDuration()) > absl::ZeroDuration();
+  if (was_quiet) Reindex(agent);
   if (agent.presence != v1::PRESENCE_ONLINE) {
     agent.presence = v1::PRESENCE_ONLINE;
     fleet_changed_ = true;

@@ -39,6 +39,12 @@ void TrackerCore::PutDevice(Agent& agent, const v1::DeviceInfo& info) {
     device.canary_due = clock_.Steady() + options_.canary_interval;
   }
   Admit(agent, info);
+  if (before.uncontrolled() != info.uncontrolled()) {
+    standings_.Note(info.device_id(), info.device_class(),
+                    info.uncontrolled().empty() ? "controlled" : "uncontrolled",
+                    info.uncontrolled().empty() ? "clocks are as its class asks"
+                                                : info.uncontrolled());
+  }
   if (is_new) return;
   const std::string changed = WhatChanged(before, key_before, device);
   if (changed.empty()) return;

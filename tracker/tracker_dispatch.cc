@@ -168,12 +168,14 @@ bool TrackerCore::Available(const Agent& agent) const {
 void TrackerCore::Reindex(Agent& agent) {
   const bool available = Available(agent);
   const SteadyTime now = clock_.Steady();
+  // Times a run: what is only to be built ahead waits.
+  const bool quiet = now - agent.last_seen < agent.quiet;
   for (const std::string& id : agent.device_ids) {
     Device& device = *registry_.FindDevice(id);
     const int load = leases_.Load(agent.id, id);
     if (available && !IsDraining(device.info.health()) && TakesJobs(device) &&
         !WaitsForBuilder(agent, device) && load < device.info.credit() &&
-        now >= device.not_before) {
+        now >= device.not_before && !(quiet && load > 0)) {
       registry_.SetFree(device, load);
       dirty_.insert(device.key);
     } else {

@@ -112,6 +112,9 @@ Json DeviceDocument(const v1::DeviceStatus& device) {
       {"state_since_ms", device.state_since_ms()},
       {"last_seen_ms", device.last_seen_ms()},
       {"health", TextOrNull(info.health())},
+      {"uncontrolled", TextOrNull(info.uncontrolled())},
+      {"sessions_closed", info.sessions_closed()},
+      {"throttled_blocks", info.throttled_blocks()},
       {"noise_floor",
        info.has_noise_floor() ? Json(info.noise_floor()) : Json(nullptr)},
       {"simulated", info.simulated()},
@@ -222,7 +225,9 @@ Json RecordDocument(const v1::Record& record) {
   const v1::TrialResult& result = record.result();
   const v1::TrialSpec& spec = result.spec();
   Json blocks = Json::array();
+  int throttled = 0;
   for (const v1::Block& block : result.blocks()) {
+    throttled += block.throttled() ? 1 : 0;
     blocks.push_back({{"calls", block.calls()},
                       {"elapsed_ns", block.elapsed_ns()},
                       {"throttled", block.throttled()}});
@@ -237,6 +242,12 @@ Json RecordDocument(const v1::Record& record) {
       {"abandoned", result.abandoned()},
       {"time_ns", PositiveOrNull(result.time_ns())},
       {"blocks", blocks},
+      {"throttled_blocks", throttled},
+      {"session", TextOrNull(result.environment().session())},
+      {"session_reference_ns",
+       PositiveOrNull(result.environment().session_reference_ns())},
+      {"governor", TextOrNull(result.environment().governor())},
+      {"uncontrolled", TextOrNull(result.environment().uncontrolled())},
       {"device", TextOrNull(result.device_id())},
       {"device_class", spec.device_class()},
       {"threads", spec.policy().threads()},

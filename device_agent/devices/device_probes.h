@@ -14,6 +14,7 @@
 
 #include "device_agent/devices/device_provider.h"
 #include "device_agent/measure/core_locks.h"
+#include "device_agent/measure/trial_runner.h"
 #include "device_agent/probe/background_probe.h"
 #include "proto/device_build.h"
 
@@ -38,16 +39,22 @@ class DeviceProbes {
 
   // Who builds for a device does it otherwise from now on.
   void SetBuild(const std::string& device_id, DeviceBuild build);
+  // How measuring on a device goes. Unknown devices are ignored.
+  void SetMeasuring(const std::string& device_id, const MeasuringState& state);
 
  private:
   BackgroundProbe::Options ProbeOptions(size_t index);
   void Update(size_t index, v1::DeviceInfo device);
+  // With mutex_ held: what measuring showed, beside what was probed.
+  void AddMeasuring(v1::DeviceInfo* device) const;
 
   const Options options_;
   const CoreLocks locks_;
   std::mutex mutex_;
-  std::vector<v1::DeviceInfo> devices_;        // as they are now
-  std::map<std::string, DeviceBuild> builds_;  // that SetBuild told
+  std::vector<v1::DeviceInfo> devices_;               // as they are now
+  std::map<std::string, DeviceBuild> builds_;         // that SetBuild told
+  std::map<std::string, MeasuringState> measuring_;   // likewise
+  std::map<std::string, std::string> probed_health_;  // without the latter
   std::vector<std::unique_ptr<BackgroundProbe>> probes_;
 };
 

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "device_agent/loop/agent_setup.h"
 #include "device_agent/measure/served_device.h"
+#include "device_agent/probe/clock_control.h"
 #include "device_agent/probe/cpu_probe.h"
 #include "device_agent/probe/machine.h"
 #include "regatta/v1/worker.pb.h"
@@ -38,6 +39,7 @@ struct Board {
   bool measure_only = false;  // that is not the board itself
   std::string device_class;   // of them; "": as who builds for it names it
   int credit = 1;             // of each device
+  ClockPolicy clocks;         // that times are taken under
   std::string cuda_driver;    // file of the CUDA driver; "": the system's
   BuildWorkerInfo* build_worker = nullptr;  // they outlive the board
   RunWorkerInfo* run_worker = nullptr;

@@ -1,7 +1,6 @@
 #include "device_agent/loop/agent_loop.h"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 #include <utility>
 
@@ -100,6 +99,8 @@ void AgentLoop::Disconnect(const std::string& reason) {
 }
 
 void AgentLoop::Send(v1::AgentMessage message) {
+  // Whatever is said takes back what was said of silence.
+  EndSilence(clock_->Steady());
   actions_.push_back(SendAction{std::move(message)});
 }
 
@@ -277,6 +278,8 @@ v1::DeviceUpdate AgentLoop::ShownDevices() const {
 
 void AgentLoop::SendDevices() {
   if (state_ != State::kWelcomed) return;
+  devices_wait_ = Quiet(clock_->Steady());
+  if (devices_wait_) return;
   v1::DeviceUpdate update = ShownDevices();
   if (MessageDifferencer::Equals(update, shown_)) return;
   shown_ = update;
@@ -381,93 +384,6 @@ void AgentLoop::CheckLeases(SteadyTime now) {
     LOG(kWarning) << LogEvent("lease_lost") << LogDevice(held_.at(id).device_id)
                   << "the lease of assignment " << id << " ran out";
     Drop(id);
-  }
-}
-
-// ---- time ----
-
-void AgentLoop::OnTick(int64_t work_ticks) {
-  const SteadyTime now = clock_->Steady();
-  work_ticks_ = work_ticks;
-  if (state_ == State::kStopped) return;
-  CheckLeases(now);
-  if (state_ == State::kWaiting) {
-    if (now >= connect_at_) Connect();
-    return;
-  }
-  if (now >= SilenceEnds()) {
-    return Disconnect(
-        absl::StrCat("the tracker was silent for ",
-                     absl::FormatDuration(absl::Trunc(
-                         now - last_received_, absl::Milliseconds(100)))));
-  }
-  if (state_ != State::kWelcomed) return;
-  if (now >= next_heartbeat_) SendHeartbeat();
-  if (!in_flight_.empty() &&
-      now >= last_result_progress_ + options_.resend_after) {
-    ResetSending();
-  }
-}
-
-SteadyTime AgentLoop::SilenceEnds() const {
-  if (state_ != State::kWelcomed) {
-    return last_received_ + options_.welcome_timeout;
-  }
-  return last_received_ + std::max(heartbeat_ * 3.3, absl::Seconds(3));
-}
-
-SteadyTime AgentLoop::NextWake() const {
-  SteadyTime next{std::numeric_limits<int64_t>::max()};
-  if (state_ == State::kStopped) return next;
-  for (const auto& [id, held] : held_) {
-    next = std::min(next, held.curtailed ? held.expires_at : held.curtail_at);
-  }
-  if (!spool_trouble_.empty()) next = std::min(next, probe_spool_at_);
-  if (state_ == State::kWaiting) return std::min(next, connect_at_);
-  next = std::min(next, SilenceEnds());
-  if (state_ != State::kWelcomed) return next;
-  next = std::min(next, next_heartbeat_);
-  if (!in_flight_.empty()) {
-    next = std::min(next, last_result_progress_ + options_.resend_after);
-  }
-  return next;
-}
-
-void AgentLoop::ScheduleHeartbeat() {
-  next_heartbeat_ =
-      clock_->Steady() + heartbeat_ * (0.9 + 0.2 * random_.Unit());
-}
-
-void AgentLoop::SendHeartbeat() {
-  v1::AgentMessage message;
-  v1::Heartbeat& heartbeat = *message.mutable_heartbeat();
-  heartbeat.set_sequence(++heartbeat_sequence_);
-  heartbeat.set_work_ticks(work_ticks_);
-  heartbeat.set_spooled_results(spool_->count());
-  for (const auto& [id, held] : held_) {
-    if (!held.curtailed) heartbeat.add_held_assignment_ids(id);
-  }
-  Send(std::move(message));
-  ScheduleHeartbeat();
-}
-
-void AgentLoop::OnHeartbeatAck(const v1::HeartbeatAck& ack) {
-  // Repeated or overtaken acknowledgements say nothing about now.
-  if (ack.sequence() <= acked_sequence_ ||
-      ack.sequence() > heartbeat_sequence_) {
-    return;
-  }
-  acked_sequence_ = ack.sequence();
-  if (ack.builders_change() != session_.builders_change) {
-    ShowSession({true, session_.relays_builds, ack.builders_change()});
-  }
-  for (const std::string& id : ack.renewed()) {
-    if (const auto it = held_.find(id); it != held_.end()) {
-      Renew(id, it->second, ack.lease_ms());
-    }
-  }
-  for (const std::string& id : ack.abandoned()) {
-    if (held_.contains(id)) Drop(id);
   }
 }
 

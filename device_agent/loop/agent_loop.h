@@ -16,6 +16,11 @@
 // - While the spool cannot be written, work is refused and every device's
 //   health says "draining: ..."; the disk is tried every few seconds until it
 //   takes results again.
+// - While a run is timed the agent is silent (quiet_time.h): device updates and
+//   results wait for its end. A heartbeat that would fall due meanwhile is sent
+//   before, saying for how long there will be none; one that falls due all the
+//   same says so for the rest. Renewing leases, answers to assignments and
+//   releases are never put off.
 // - Reconnecting: five quick tries (0.1-0.5 s apart, so that a restarted local
 //   tracker is found within a second), then full jitter growing to 30 s.
 //
@@ -38,6 +43,7 @@
 #include "base/random.h"
 #include "device_agent/loop/build_peer.h"
 #include "device_agent/loop/lease_gate.h"
+#include "device_agent/loop/quiet_time.h"
 #include "device_agent/loop/reconnect.h"
 #include "device_agent/loop/spool.h"
 #include "regatta/v1/fleet_service.pb.h"
@@ -105,6 +111,9 @@ class AgentLoop {
                 bool last);
   // The devices as they are now: probing ended, or health changed.
   void OnDevices(std::vector<v1::DeviceInfo> devices);
+  // A run on the device is about to be timed, for at most so long; zero: it is
+  // over.
+  void OnWindow(const std::string& device_id, absl::Duration longest);
   // To be sent in this session, if there is one that relays builds: an order or
   // an answer about modules. Dropped otherwise.
   void OnBuildMessage(v1::AgentMessage message);
@@ -192,6 +201,15 @@ class AgentLoop {
   // Everything in the spool is to be sent (again), from the oldest on.
   void ResetSending();
   void ScheduleHeartbeat();
+  // Whether what can wait has to, and when the next heartbeat is due.
+  bool Quiet(SteadyTime now) const;
+  SteadyTime HeartbeatDue() const;
+  // The tracker was told of the silence, and said that it heard it.
+  bool SilenceAgreed() const {
+    return announced_ > 0 && acked_sequence_ >= announced_;
+  }
+  // Something is said, or no run is timed any more.
+  void EndSilence(SteadyTime now);
   // When a silent tracker is given up.
   SteadyTime SilenceEnds() const;
   void Send(v1::AgentMessage message);
@@ -235,6 +253,13 @@ class AgentLoop {
   absl::Duration lease_;
   int64_t heartbeat_sequence_ = 0;
   int64_t acked_sequence_ = 0;
+  QuietTime quiet_;
+  int64_t announced_ = 0;  // the heartbeat that told of this silence; 0: none,
+                           // or something was said since
+  bool devices_wait_ = false;  // for the end of the silence
+  SteadyTime heartbeat_sent_;
+  SteadyTime silence_until_;  // as announced
+  SteadyTime agreed_silence_ended_;
   int64_t highest_epoch_ = 0;
   std::optional<SteadyTime> only_lower_since_;
 

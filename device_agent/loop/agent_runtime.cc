@@ -57,6 +57,13 @@ void AgentRuntime::SetDevices(std::vector<v1::DeviceInfo> devices) {
   });
 }
 
+void AgentRuntime::SetWindow(const std::string& device_id,
+                             absl::Duration longest) {
+  Post([device_id, longest](AgentLoop& loop) {
+    loop.OnWindow(device_id, longest);
+  });
+}
+
 void AgentRuntime::SetBuildPeer(BuildPeer* peer) {
   CHECK(runner_ == nullptr) << "started already";
   peer_ = peer;

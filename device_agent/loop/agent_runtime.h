@@ -39,6 +39,8 @@ class AgentRuntime {
   // Starts the thread. REQUIRES: called once.
   void Start(TrialRunner* runner);
   void SetDevices(std::vector<v1::DeviceInfo> devices);
+  // See AgentLoop::OnWindow.
+  void SetWindow(const std::string& device_id, absl::Duration longest);
   // Who is told of the session and of builds. Before Start; outlives it.
   void SetBuildPeer(BuildPeer* peer);
   // For build peers: an order or an answer, sent if the session is up.

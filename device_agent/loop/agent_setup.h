@@ -27,8 +27,9 @@ struct AgentFlags {
   std::string cuda_driver;      // file of the driver; "": the system's
   std::string device_class;  // of the processors; "": as the build worker names
                              // it
-  std::string worker_dir;    // "": where this program is
-  std::string exec_prefix;   // words before each worker's path
+  std::string governor = "performance";  // that times are taken under
+  std::string worker_dir;                // "": where this program is
+  std::string exec_prefix;               // words before each worker's path
   std::vector<std::string> require_sandbox;
   int credit = 3;
   std::string target;  // of the processors; "": as they are found
@@ -59,9 +60,9 @@ struct AgentRoles {
 absl::StatusOr<AgentRoles> ParseRoles(const AgentFlags& flags);
 
 // The processors as they are, for whoever builds for them: what the operator
-// said, else, for a builder elsewhere, what the system tells of `cpus`. Where an
-// emulator runs this (`emulated`) the system tells of the machine below, so what
-// the emulated processor tells, to a build worker here too.
+// said, else, for a builder elsewhere, what the system tells of `cpus`. Where
+// an emulator runs this (`emulated`) the system tells of the machine below, so
+// what the emulated processor tells, to a build worker here too.
 v1::DescribeRequest HostRequest(const AgentFlags& flags, bool elsewhere,
                                 bool emulated, const std::vector<int>& cpus);
 

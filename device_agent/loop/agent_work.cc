@@ -89,9 +89,9 @@ void AgentLoop::OnResult(const std::string& assignment_id,
   v1::SpooledResult spooled;
   spooled.set_assignment_id(assignment_id);
   spooled.set_last(last && current && !it->second.curtailed);
-  spooled.set_lease_proof(
-      current ? it->second.lease_proof
-              : KeptProof(assignment_id, result.lease_epoch()));
+  spooled.set_lease_proof(current
+                              ? it->second.lease_proof
+                              : KeptProof(assignment_id, result.lease_epoch()));
   *spooled.mutable_result() = std::move(result);
   // What the disk refuses is tried again, and reported, by Settle.
   spool_->Append(spooled).IgnoreError();
@@ -226,7 +226,7 @@ void AgentLoop::SettleSpool() {
 
 std::vector<AgentAction> AgentLoop::Settle() {
   SettleSpool();
-  if (state_ == State::kWelcomed) SendResults();
+  if (state_ == State::kWelcomed && !Quiet(clock_->Steady())) SendResults();
   for (const auto& [id, epoch] : std::exchange(late_releases_, {})) {
     SendRelease(id, epoch, "drained");
   }

@@ -9,9 +9,8 @@
 
 namespace regatta {
 
-// Everything but the compiler's version and the sensors. `cpu`: whose governor
-// is noted; `sandbox`: features in force.
-v1::Environment BoardEnvironment(int cpu, const std::string& sandbox,
+// What does not change while the agent runs. `sandbox`: features in force.
+v1::Environment BoardEnvironment(const std::string& sandbox,
                                  const v1::DeviceInfo& device);
 
 }  // namespace regatta

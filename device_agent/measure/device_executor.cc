@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "device_agent/measure/board_facts.h"
+#include "device_agent/probe/clock_control.h"
 #include "device_agent/probe/machine.h"
 
 namespace regatta {
@@ -25,15 +26,27 @@ std::string WhyTooManyThreads(int threads, int cores,
 
 DeviceExecutor::DeviceExecutor(ServedDevice device, CorePlan plan,
                                std::vector<BuilderPlan> builders,
-                               TrialTimerOptions timer, ExecutorShared shared,
+                               TrialTimerOptions timer, BoardWatch watch,
+                               ExecutorShared shared,
                                std::shared_ptr<SpawnerClient> spawner)
     : device_(std::move(device.info)),
+      plan_(plan),
+      watch_(std::move(watch)),
       cores_(device.needs.all_cores ? 1 : static_cast<int>(plan.cpus.size())),
       shared_(std::move(shared)),
       boot_id_(ReadBootId("")),
-      environment_(BoardEnvironment(
-          plan.cpus.back(), SandboxOf(device.needs, *spawner), device_)),
+      environment_(
+          BoardEnvironment(SandboxOf(device.needs, *spawner), device_)),
       timer_(std::move(timer), plan, spawner, shared_.cores, shared_.clock) {
+  if (watch_.time_reference != nullptr) {
+    MeasuringSession::Parts parts;
+    parts.board =
+        absl::StrCat(device_.device_id(), "/", RandomId().substr(0, 8));
+    parts.clock = shared_.clock;
+    parts.time_reference = [this](bool alone) { return TimeReference(alone); };
+    parts.pause = [this](absl::Duration wait) { Pause(wait); };
+    session_ = std::make_unique<MeasuringSession>(std::move(parts));
+  }
   for (const std::string& absent : timer_.absent_sensors()) {
     LOG(kInfo) << "device " << device_.device_id() << " has no sensor "
                << absent;
@@ -62,10 +75,24 @@ DeviceExecutor::~DeviceExecutor() {
   for (std::thread& thread : threads_) thread.join();
 }
 
+void DeviceExecutor::Update(const v1::DeviceInfo& device) {
+  timer_.SetProbed(device);
+  if (session_ == nullptr) return;
+  session_->SetNoiseFloor(device.has_noise_floor()
+                              ? std::optional<double>(device.noise_floor())
+                              : std::nullopt);
+}
+
 void DeviceExecutor::Add(std::shared_ptr<Batch> batch) {
   std::lock_guard<std::mutex> lock(mutex_);
+  const std::string uncontrolled =
+      UncontrolledClocks(watch_.root, plan_.cpus, watch_.clocks);
+  const std::string governor = ReadGovernor(watch_.root, plan_.cpus.back());
   for (size_t i = 0; i < batch->trials().size(); ++i) {
-    batch->trials()[i].result = NewResult(*batch, i);
+    v1::TrialResult& result = batch->trials()[i].result;
+    result = NewResult(*batch, i);
+    result.mutable_environment()->set_uncontrolled(uncontrolled);
+    result.mutable_environment()->set_governor(governor);
   }
   batches_.push_back(std::move(batch));
   changed_.notify_all();
@@ -146,16 +173,36 @@ DeviceExecutor::Place DeviceExecutor::TakeToBuild() {
   return place;
 }
 
+bool DeviceExecutor::NothingToCome() const {
+  for (const std::shared_ptr<Batch>& batch : batches_) {
+    const bool done =
+        std::all_of(batch->trials().begin(), batch->trials().end(),
+                    [](const Batch::Trial& trial) {
+                      return trial.state == Batch::State::kTiming ||
+                             trial.state == Batch::State::kDone;
+                    });
+    if (!done && MayStart(*batch)) return false;
+  }
+  return true;
+}
+
 std::shared_ptr<Batch> DeviceExecutor::TakeToTime(
     std::vector<size_t>* indices) {
   std::unique_lock<std::mutex> lock(mutex_);
   std::shared_ptr<Batch> batch;
-  changed_.wait(lock, [&] {
+  const auto ready = [&] {
     if (ending_) return true;
     batch = FindToTime(indices);
-    return batch != nullptr;
-  });
-  if (ending_) return nullptr;
+    return batch != nullptr || (!waiting_.empty() && NothingToCome());
+  };
+  if (waiting_.empty()) {
+    changed_.wait(lock, ready);
+  } else {
+    const SteadyTime due = session_->due().value_or(shared_.clock->Steady());
+    changed_.wait_for(
+        lock, absl::ToChronoNanoseconds(due - shared_.clock->Steady()), ready);
+  }
+  if (ending_ || batch == nullptr) return nullptr;
   for (size_t i : *indices) batch->trials()[i].state = Batch::State::kTiming;
   // There may be room to build ahead again.
   changed_.notify_all();
@@ -204,25 +251,116 @@ void DeviceExecutor::BuildLoop(Builder* builder) {
 }
 
 void DeviceExecutor::TimeLoop() {
-  std::vector<size_t> indices;
-  for (std::shared_ptr<Batch> batch = TakeToTime(&indices); batch != nullptr;
-       batch = TakeToTime(&indices)) {
-    std::vector<ReadyTrial> ready;
-    for (size_t i : indices) {
-      Batch::Trial& trial = batch->trials()[i];
-      const absl::Duration waited = shared_.clock->Steady() - trial.built_at;
-      trial.result.mutable_phases()->set_wait_ns(
-          absl::ToInt64Nanoseconds(waited));
-      ready.push_back({&batch->assignment().trials(static_cast<int>(i)),
-                       &trial.built, &trial.result, batch->id()});
+  while (!ending_) {
+    std::vector<size_t> indices;
+    if (const std::shared_ptr<Batch> batch = TakeToTime(&indices)) {
+      Time(batch, indices);
+      if (session_ == nullptr || !session_->Due()) continue;
     }
-    if (batch->interleaved()) {
-      timer_.TimeInterleaved(ready, *batch);
-    } else {
-      timer_.TimeAlone(ready[0], *batch);
-    }
-    for (size_t i : indices) Finish(batch, i);
+    ProveWaiting();
   }
+}
+
+void DeviceExecutor::Time(const std::shared_ptr<Batch>& batch,
+                          const std::vector<size_t>& indices) {
+  if (session_ != nullptr) {
+    session_->Begin();
+    // It drifted while nothing was timed.
+    if (session_->closed() != measuring_.sessions_closed) TellMeasuring();
+  }
+  std::vector<ReadyTrial> ready;
+  for (size_t i : indices) {
+    Batch::Trial& trial = batch->trials()[i];
+    const absl::Duration waited = shared_.clock->Steady() - trial.built_at;
+    trial.result.mutable_phases()->set_wait_ns(
+        absl::ToInt64Nanoseconds(waited));
+    ready.push_back({&batch->assignment().trials(static_cast<int>(i)),
+                     &trial.built, &trial.result, batch->id()});
+  }
+  if (batch->interleaved()) {
+    timer_.TimeInterleaved(ready, *batch);
+  } else {
+    timer_.TimeAlone(ready[0], *batch);
+  }
+  const int64_t discarded_before = measuring_.throttled_blocks;
+  for (size_t i : indices) {
+    for (const v1::Block& block : batch->trials()[i].result.blocks()) {
+      measuring_.throttled_blocks += block.throttled() ? 1 : 0;
+    }
+  }
+  if (measuring_.throttled_blocks > discarded_before) TellMeasuring();
+  for (size_t i : indices) {
+    v1::TrialResult& result = batch->trials()[i].result;
+    if (!NeedsProof(result)) {
+      Finish(batch, i);
+      continue;
+    }
+    result.mutable_environment()->set_session(session_->id());
+    result.mutable_environment()->set_session_reference_ns(
+        session_->reference_ns());
+    waiting_.push_back({batch, i});
+    session_->Timed();
+  }
+}
+
+bool DeviceExecutor::NeedsProof(const v1::TrialResult& result) const {
+  if (session_ == nullptr || session_->id().empty()) return false;
+  // What is a duplicate of a time that may not hold waits with it.
+  return result.outcome() == v1::OUTCOME_OK ||
+         result.outcome() == v1::OUTCOME_IMPLAUSIBLE ||
+         (result.outcome() == v1::OUTCOME_DUPLICATE_BINARY &&
+          !waiting_.empty());
+}
+
+void DeviceExecutor::ProveWaiting() {
+  if (waiting_.empty()) return;
+  const std::string drift = session_->Prove();
+  for (const Place& place : waiting_) {
+    if (drift.empty()) break;
+    Batch::Trial& trial = place.batch->trials()[place.index];
+    const int at = static_cast<int>(place.index);
+    timer_.Forget({&place.batch->assignment().trials(at), &trial.built,
+                   &trial.result, place.batch->id()});
+    trial.result.set_outcome(v1::OUTCOME_THROTTLED);
+    trial.result.set_detail(drift);
+    trial.result.set_abandoned(false);
+    trial.result.clear_time_ns();
+    for (v1::Block& block : *trial.result.mutable_blocks()) {
+      measuring_.throttled_blocks += block.throttled() ? 0 : 1;
+      block.set_throttled(true);
+    }
+  }
+  if (!drift.empty()) {
+    LOG(kWarning) << "device " << device_.device_id() << ": " << drift << "; "
+                  << waiting_.size() << " results do not hold";
+    TellMeasuring();
+  }
+  for (const Place& place : std::exchange(waiting_, {})) {
+    Finish(place.batch, place.index);
+  }
+}
+
+void DeviceExecutor::TellMeasuring() {
+  if (session_ != nullptr) {
+    measuring_.sessions_closed = session_->closed();
+    measuring_.last_drift = session_->last_drift();
+  }
+  if (watch_.on_measuring != nullptr) {
+    watch_.on_measuring(device_.device_id(), measuring_);
+  }
+}
+
+std::optional<double> DeviceExecutor::TimeReference(bool alone) {
+  const absl::StatusOr<CoreLocks::Held> cores = shared_.cores->Take(
+      alone ? plan_.cpus : plan_.TimingCpus(1), CoreLocks::Use::kTiming,
+      [this] { return ending_.load(); });
+  return cores.ok() ? watch_.time_reference() : std::nullopt;
+}
+
+void DeviceExecutor::Pause(absl::Duration wait) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait_for(lock, absl::ToChronoNanoseconds(wait),
+                    [this] { return ending_.load(); });
 }
 
 void DeviceExecutor::Finish(const std::shared_ptr<Batch>& batch, size_t index) {
@@ -247,6 +385,7 @@ void DeviceExecutor::FinishTimed(const std::shared_ptr<Batch>& batch,
   {
     std::lock_guard<std::mutex> lock(mutex_);
     batch->set_idle(std::move(idle));
+    changed_.notify_all();  // what waits for proof need not wait for more
   }
   EndIfIdle(batch);
 }

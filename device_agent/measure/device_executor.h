@@ -10,12 +10,14 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "device_agent/measure/batch.h"
 #include "device_agent/measure/builder.h"
+#include "device_agent/measure/measuring_session.h"
 #include "device_agent/measure/trial_timer.h"
 
 namespace regatta {
@@ -35,6 +37,18 @@ struct BuilderPlan {
   std::unique_ptr<BuildWorker> worker;
 };
 
+// What is looked after around timed runs.
+struct BoardWatch {
+  std::string root;  // of /sys and the like: "" outside tests
+  ClockPolicy clocks;
+  // See RunnerOptions; empty: nobody wants to know.
+  std::function<void(const std::string& device_id, const MeasuringState&)>
+      on_measuring;
+  // Nanoseconds of the device's reference kernel; empty: it has none, and no
+  // measuring sessions.
+  std::function<std::optional<double>()> time_reference;
+};
+
 // Why a device with so many cores runs nothing on `threads` threads, for
 // people; "": it does.
 std::string WhyTooManyThreads(int threads, int cores,
@@ -47,7 +61,8 @@ class DeviceExecutor {
 
   DeviceExecutor(ServedDevice device, CorePlan plan,
                  std::vector<BuilderPlan> builders, TrialTimerOptions timer,
-                 ExecutorShared shared, std::shared_ptr<SpawnerClient> spawner);
+                 BoardWatch watch, ExecutorShared shared,
+                 std::shared_ptr<SpawnerClient> spawner);
   // Drops everything.
   ~DeviceExecutor();
 
@@ -58,7 +73,7 @@ class DeviceExecutor {
   void FinishTimed(const std::shared_ptr<Batch>& batch,
                    std::function<void()> idle);
   // See TrialRunner::UpdateDevice.
-  void Update(const v1::DeviceInfo& device) { timer_.SetProbed(device); }
+  void Update(const v1::DeviceInfo& device);
 
  private:
   // A trial of a batch.
@@ -73,24 +88,45 @@ class DeviceExecutor {
   void TimeLoop();
   // Waits for work; no batch when the executor ends.
   Place TakeToBuild();
+  // No batch, too, when what waits for proof is to be proven first.
   std::shared_ptr<Batch> TakeToTime(std::vector<size_t>* indices);
   // The next trial of this kind, or none; with mutex_ held. Leaves out batches
   // that may start nothing any more.
   bool FindToBuild(Place* place);
   std::shared_ptr<Batch> FindToTime(std::vector<size_t>* indices);
+  // Nothing is built or waits to be; with mutex_ held.
+  bool NothingToCome() const;
   bool MayStart(const Batch& batch) const;
+  // Of the timing thread: times trials, then finishes them or lets them wait.
+  void Time(const std::shared_ptr<Batch>& batch,
+            const std::vector<size_t>& indices);
+  // Its result says nothing before the session's reference was looked at.
+  bool NeedsProof(const v1::TrialResult& result) const;
+  // Looks at the reference, then finishes all that waited for it: as they are
+  // or, after a drift, as throttled.
+  void ProveWaiting();
+  std::optional<double> TimeReference(bool alone);
+  void Pause(absl::Duration wait);
+  void TellMeasuring();
   void Finish(const std::shared_ptr<Batch>& batch, size_t index);
   // Ends a batch that is to be finished and of which nothing is timed.
   void EndIfIdle(const std::shared_ptr<Batch>& batch);
   v1::TrialResult NewResult(const Batch& batch, size_t index) const;
 
   const v1::DeviceInfo device_;  // as it was when this was made
+  const CorePlan plan_;
+  const BoardWatch watch_;
   const int cores_;
   const ExecutorShared shared_;
   const std::string boot_id_;
   const v1::Environment environment_;
   TrialTimer timer_;
   std::vector<std::unique_ptr<Builder>> builders_;
+
+  // The timing thread's own; null: the device has no reference.
+  std::unique_ptr<MeasuringSession> session_;
+  std::vector<Place> waiting_;  // timed, unproven; their state is kTiming
+  MeasuringState measuring_;
 
   std::mutex mutex_;  // guards what follows, and the states of all trials
   std::condition_variable changed_;

@@ -45,4 +45,14 @@ void DuplicateIndex::Remember(const std::string& assignment_id,
   TrialsOf(assignment_id, spec).emplace(binary_hash, spec.trial_id());
 }
 
+void DuplicateIndex::Forget(const std::string& assignment_id,
+                            const v1::TrialSpec& spec,
+                            const std::string& binary_hash) {
+  Trials& trials = TrialsOf(assignment_id, spec);
+  const auto found = trials.find(binary_hash);
+  if (found != trials.end() && found->second == spec.trial_id()) {
+    trials.erase(found);
+  }
+}
+
 }  // namespace regatta

@@ -31,6 +31,9 @@ class DuplicateIndex {
   // To be called once a default or a candidate has a candidate outcome.
   void Remember(const std::string& assignment_id, const v1::TrialSpec& spec,
                 const std::string& binary_hash);
+  // The trial says nothing after all: its code is to be timed again.
+  void Forget(const std::string& assignment_id, const v1::TrialSpec& spec,
+              const std::string& binary_hash);
 
  private:
   // Server, job, task and what is measured (threads, cache).

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "device_agent/measure/device_executor.h"
+#include "device_agent/measure/host_reference.h"
 #include "device_agent/probe/machine.h"
 #include "device_agent/spawner/cpu_list.h"
 
@@ -36,10 +37,10 @@ class LocalTrialRunner : public TrialRunner {
   // Once per device, before the first Start.
   void AddDevice(const ServedDevice& device, CorePlan plan,
                  std::vector<BuilderPlan> builders, TrialTimerOptions timer,
-                 std::shared_ptr<SpawnerClient> spawner) {
+                 BoardWatch watch, std::shared_ptr<SpawnerClient> spawner) {
     devices_[device.info.device_id()] = std::make_unique<DeviceExecutor>(
-        device, std::move(plan), std::move(builders), std::move(timer), shared_,
-        std::move(spawner));
+        device, std::move(plan), std::move(builders), std::move(timer),
+        std::move(watch), shared_, std::move(spawner));
   }
 
   void Start(v1::Assignment assignment) override {
@@ -166,6 +167,26 @@ absl::Status CheckDriver(const ServedDevice& device,
       "feature"));
 }
 
+// A reference of the host's processors says nothing of a driver's device, nor
+// of what an emulator plays.
+BoardWatch WatchOf(const RunnerOptions& options, const ServedDevice& device,
+                   const CorePlan& plan) {
+  BoardWatch watch;
+  watch.root = options.root;
+  watch.clocks = options.clocks;
+  watch.on_measuring = options.on_measuring;
+  if (options.time_reference != nullptr) {
+    watch.time_reference = options.time_reference;
+  } else if (device.on_host() && !device.counted && !device.info.simulated() &&
+             options.exec_prefix.empty()) {
+    watch.time_reference =
+        [reference = std::make_shared<HostReference>(plan.cpus.back())] {
+          return reference->Time();
+        };
+  }
+  return watch;
+}
+
 int64_t MemoryLimit(int64_t wanted) {
   const int64_t machine =
       static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
@@ -243,8 +264,13 @@ absl::StatusOr<std::unique_ptr<TrialRunner>> CreateTrialRunner(
     timer.device = device;
     timer.run_worker = run;
     timer.run_limit_ms = options.run_limit_ms;
+    timer.root = options.root;
+    timer.on_window = [tell = options.on_window,
+                       id = device.info.device_id()](absl::Duration longest) {
+      if (tell != nullptr) tell(id, longest);
+    };
     runner->AddDevice(device, plan, std::move(builders), std::move(timer),
-                      spawner);
+                      WatchOf(options, device, plan), spawner);
   }
   return runner;
 }

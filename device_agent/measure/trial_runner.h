@@ -10,12 +10,15 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "device_agent/measure/build_client.h"
 #include "device_agent/measure/served_device.h"
+#include "device_agent/probe/clock_control.h"
 #include "regatta/v1/fleet_service.pb.h"
 #include "regatta/v1/worker.pb.h"
 
@@ -52,6 +55,13 @@ class TrialRunner {
   virtual int64_t WorkTicks() const = 0;
 };
 
+// How measuring on a device went since the runner was made.
+struct MeasuringState {
+  int64_t sessions_closed = 0;   // by drift
+  int64_t throttled_blocks = 0;  // discarded
+  double last_drift = 0;         // of the last one, as a fraction
+};
+
 // What the runner needs to know of the machine.
 struct RunnerOptions {
   std::string worker_dir;  // where regatta-spawner and the workers are
@@ -74,6 +84,19 @@ struct RunnerOptions {
   // to run; false: its lease is nearly over, so nothing more of the assignment
   // is started (what runs finishes). Empty: always true.
   std::function<bool(const std::string& assignment_id)> may_start;
+  ClockPolicy clocks;  // that times are taken under
+  std::string root;    // of /sys and the like: "" outside tests
+  // Told from a device's timing thread when something of it changes. May be
+  // empty.
+  std::function<void(const std::string& device_id, const MeasuringState&)>
+      on_measuring;
+  // A run on the device is about to be timed, for at most so long; zero: it is
+  // over. From timing threads. May be empty.
+  std::function<void(const std::string& device_id, absl::Duration longest)>
+      on_window;
+  // Nanoseconds of the reference kernel now (measuring_session.h); from timing
+  // threads. Empty: the board's own, of devices that have one.
+  std::function<std::optional<double>()> time_reference;
 };
 
 // A connection to the spawner that this process started before it had threads

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -61,6 +62,20 @@ int Threads(const v1::TrialSpec& spec) {
   return std::max(1, spec.policy().threads());
 }
 
+// Around a run that is timed.
+class Window {
+ public:
+  Window(const TrialTimerOptions& options, int64_t longest_ms)
+      : options_(options) {
+    options_.on_window(absl::Milliseconds(longest_ms));
+  }
+  ~Window() { options_.on_window(absl::ZeroDuration()); }
+  Window(const Window&) = delete;
+
+ private:
+  const TrialTimerOptions& options_;
+};
+
 }  // namespace
 
 TrialTimer::TrialTimer(TrialTimerOptions options, CorePlan plan,
@@ -71,7 +86,7 @@ TrialTimer::TrialTimer(TrialTimerOptions options, CorePlan plan,
       spawner_(std::move(spawner)),
       cores_(cores),
       clock_(clock),
-      sensors_(SensorContext{"", plan_.cpus}) {
+      sensors_(SensorContext{options_.root, plan_.cpus}) {
   SetProbed(options_.device.info);
   if (options_.device.needs.keep_worker) {
     v1::RunRequest prepare;
@@ -171,30 +186,75 @@ bool TrialTimer::SettledBefore(const ReadyTrial& trial) {
   return true;
 }
 
+void TrialTimer::Forget(const ReadyTrial& trial) {
+  duplicates_.Forget(trial.assignment_id, *trial.spec,
+                     trial.built->code->info.binary_hash());
+}
+
+void TrialTimer::CoolDown(int repeat, const RunControl& control) const {
+  constexpr absl::Duration kStep = absl::Milliseconds(25);
+  const SteadyTime end = clock_->Steady() + kFirstPause * (1 << repeat);
+  while (!control.Stopped() && clock_->Steady() < end) {
+    std::this_thread::sleep_for(absl::ToChronoMilliseconds(kStep));
+  }
+}
+
 void TrialTimer::TimeAlone(const ReadyTrial& trial, RunControl& control) {
   if (SettledBefore(trial)) return;
+  for (int repeat = 0; !TimeOnce(trial, control); ++repeat) {
+    if (repeat == kRepeats || control.Stopped()) {
+      return Settle(
+          v1::OUTCOME_THROTTLED,
+          absl::StrCat("the processors were throttled during each of ",
+                       repeat + 1, " runs"),
+          trial.result);
+    }
+    CoolDown(repeat, control);
+  }
+}
+
+bool TrialTimer::TimeOnce(const ReadyTrial& trial, RunControl& control) {
+  v1::TrialResult& result = *trial.result;
   absl::StatusOr<CoreLocks::Held> cores =
       TakeCores(Cores(*trial.spec), control);
-  if (!cores.ok()) return SettleError(cores.status(), trial.result);
-  trial.result->set_timed_cpu_list(CpuList(*trial.spec));
+  if (!cores.ok()) {
+    SettleError(cores.status(), &result);
+    return true;
+  }
+  result.set_timed_cpu_list(CpuList(*trial.spec));
+  const int64_t limit_ms = ScreeningLimitMs(trial);
+  const Window window(options_, limit_ms);
   sensors_.Before();
   absl::StatusOr<std::unique_ptr<RunClient>> started =
-      StartWorker(trial, *cores, /*interleave=*/false, ScreeningLimitMs(trial));
-  if (!started.ok()) return SettleError(started.status(), trial.result);
+      StartWorker(trial, *cores, /*interleave=*/false, limit_ms);
+  if (!started.ok()) {
+    SettleError(started.status(), &result);
+    return true;
+  }
   RunClient& worker = **started;
   control.Register(&worker);
+  std::optional<v1::Timed> timed;
   if (const auto verified = worker.WaitVerified()) {
     control.Tick();
-    NoteVerified(*verified, trial.result);
-    if (const auto timed = worker.WaitTimed()) {
-      NoteTimed(*timed, trial.result);
-      *trial.result->mutable_blocks() = timed->blocks();
-    }
+    NoteVerified(*verified, &result);
+    timed = worker.WaitTimed();
+    if (timed.has_value()) NoteTimed(*timed, &result);
   }
   worker.End();
   control.Unregister(&worker);
-  AddReadings(sensors_.After(), trial.result);
+  result.mutable_environment()->clear_sensors();
+  AddReadings(sensors_.After(), &result);
+  // Sensors speak for the whole run, so the whole run is discarded.
+  const bool throttled = sensors_.Throttled();
+  if (timed.has_value()) {
+    for (v1::Block& block : *timed->mutable_blocks()) {
+      block.set_throttled(throttled);
+      *result.add_blocks() = block;
+    }
+  }
+  if (throttled && !worker.ending().has_value()) return false;
   Conclude(trial, worker);
+  return true;
 }
 
 void TrialTimer::TimeInterleaved(const std::vector<ReadyTrial>& all,
@@ -220,6 +280,7 @@ void TrialTimer::TimeInterleaved(const std::vector<ReadyTrial>& all,
   for (const ReadyTrial& trial : trials) {
     wall_limit_ms += (kFewestRounds + 2) * LongestLimitMs(trial);
   }
+  const Window window(options_, wall_limit_ms);
   sensors_.Before();
   std::vector<ReadyTrial> running;
   std::vector<std::unique_ptr<RunClient>> workers;
@@ -277,16 +338,21 @@ void TrialTimer::RunRounds(const std::vector<ReadyTrial>& trials,
     limits_ms.push_back(LongestLimitMs(trial));
   }
   const SteadyTime started = clock_->Steady();
+  int repeats = 0;
   for (int round = 0;
        !control.Stopped() && !EnoughRounds(round, clock_->Steady() - started);
        ++round) {
     for (size_t i = order.size(); i > 1; --i) {
       std::swap(order[i - 1], order[random.Below(i)]);
     }
+    bool throttled = false;
     for (size_t i : order) {
       const SteadyTime asked = clock_->Steady();
-      if (const auto block = workers[i]->TimeBlock(limits_ms[i])) {
-        *trials[i].result->add_blocks() = *block;
+      const double throttles = sensors_.ThrottleCount();
+      if (auto block = workers[i]->TimeBlock(limits_ms[i])) {
+        block->set_throttled(sensors_.ThrottleCount() > throttles);
+        throttled |= block->throttled();
+        *trials[i].result->add_blocks() = *std::move(block);
       }
       if (round == 0) {
         limits_ms[i] = std::max(
@@ -296,6 +362,10 @@ void TrialTimer::RunRounds(const std::vector<ReadyTrial>& trials,
       if (control.Stopped()) break;
     }
     control.Tick();
+    if (throttled && repeats < kRepeats) {
+      CoolDown(repeats++, control);
+      --round;  // it compares nothing
+    }
   }
 }
 
@@ -315,14 +385,12 @@ void TrialTimer::Conclude(const ReadyTrial& trial, RunClient& worker) {
 void TrialTimer::JudgeTimes(const ReadyTrial& trial) {
   v1::TrialResult& result = *trial.result;
   std::vector<double> per_call;
-  for (v1::Block& block : *result.mutable_blocks()) {
-    // Sensors speak for the whole run, so the whole run is discarded.
-    block.set_throttled(sensors_.Throttled());
-    per_call.push_back(NsPerCall(block));
+  for (const v1::Block& block : result.blocks()) {
+    if (!block.throttled()) per_call.push_back(NsPerCall(block));
   }
-  if (sensors_.Throttled()) {
+  if (per_call.empty() && !result.blocks().empty()) {
     return Settle(v1::OUTCOME_THROTTLED,
-                  "the processors were throttled during the run", &result);
+                  "the processors were throttled during every block", &result);
   }
   if (per_call.empty()) {
     return Settle(v1::OUTCOME_DEVICE_FAULT, "no block was timed", &result);

@@ -29,6 +29,10 @@ struct TrialTimerOptions {
   ServedDevice device;
   RunWorkerOptions run_worker;  // cpu_list, limits and lock are set per run
   int64_t run_limit_ms = 10'000;
+  std::string root;  // of the sensors' files: "" outside tests
+  // A run is about to be timed, for at most so long; zero: it is over. Never
+  // empty.
+  std::function<void(absl::Duration longest)> on_window;
 };
 
 // One trial ready to be timed.
@@ -70,6 +74,11 @@ class TrialTimer {
 
   static bool EnoughRounds(int rounds, absl::Duration spent);
 
+  // A run, or a round, that was throttled is done again after a pause that
+  // doubles every time, at most so often. Its blocks stay, marked.
+  static constexpr int kRepeats = 3;
+  static constexpr absl::Duration kFirstPause = absl::Milliseconds(250);
+
   // REQUIRES, of both: no trial asks for more threads than the plan has CPUs.
   void TimeAlone(const ReadyTrial& trial, RunControl& control);
   // In rounds; in each, every trial that still lives times one block, in an
@@ -77,6 +86,9 @@ class TrialTimer {
   // i. One that takes far longer than its first block is killed, for itself.
   void TimeInterleaved(const std::vector<ReadyTrial>& trials,
                        RunControl& control);
+
+  // The trial's time says nothing after all.
+  void Forget(const ReadyTrial& trial);
 
   // What probing found out of the device. From any thread; what is timed from
   // then on goes by it.
@@ -88,6 +100,11 @@ class TrialTimer {
   }
 
  private:
+  // One run of TimeAlone. False: it was throttled and nothing else was wrong.
+  bool TimeOnce(const ReadyTrial& trial, RunControl& control);
+  // Lets the board cool down before repetition `repeat`, from 0; ends early
+  // when the work is stopped.
+  void CoolDown(int repeat, const RunControl& control) const;
   // The cores of a run, for as long as it lasts.
   absl::StatusOr<CoreLocks::Held> TakeCores(int count,
                                             const RunControl& control);

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/log.h"
-#include "device_agent/probe/machine.h"
 
 namespace regatta {
 
@@ -64,7 +63,9 @@ void BackgroundProbe::Note(const absl::StatusOr<CpuProbeResult>& found) {
 
 v1::DeviceInfo BackgroundProbe::Describe() const {
   v1::DeviceInfo device = options_.device;
-  std::string health = HealthOf(options_.root, options_.cpus);
+  device.set_uncontrolled(
+      UncontrolledClocks(options_.root, options_.cpus, options_.clocks));
+  std::string health = HealthOf(device.uncontrolled());
   if (const auto answer = history_.Answer()) {
     FillDevice(*answer, device);
     if (!Undisturbed(*answer)) {
@@ -94,8 +95,7 @@ void BackgroundProbe::Run() {
                  << device.l1_bytes() / 1024 << " KiB, L2 "
                  << device.l2_bytes() / 1024 << " KiB, L3 "
                  << device.l3_bytes() / 1024 << " KiB, peak "
-                 << device.peak_flops_per_s() / 1e9
-                 << " GFLOP/s f32, read "
+                 << device.peak_flops_per_s() / 1e9 << " GFLOP/s f32, read "
                  << device.bandwidth_bytes_per_s() / 1e9
                  << " GB/s, noise floor " << device.noise_floor() * 100
                  << " %, health " << device.health();

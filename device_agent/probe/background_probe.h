@@ -21,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "device_agent/probe/clock_control.h"
 #include "device_agent/probe/cpu_probe.h"
 #include "device_agent/probe/probe_history.h"
 #include "regatta/v1/fleet_service.pb.h"
@@ -40,7 +41,8 @@ class BackgroundProbe {
     std::function<absl::Status(const std::function<void()>& part,
                                const std::function<bool()>& stopped)>
         exclusively;
-    std::string root;  // "" outside tests
+    std::string root;    // "" outside tests
+    ClockPolicy clocks;  // that health is judged by
     absl::Duration health_period = absl::Minutes(1);
     std::vector<absl::Duration> retry_after = {
         absl::Minutes(1), absl::Minutes(5), absl::Minutes(15)};

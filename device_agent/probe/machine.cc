@@ -22,19 +22,12 @@
 #include "base/digest.h"
 #include "base/status_macros.h"
 #include "device_agent/spawner/cpu_list.h"
+#include "device_agent/spawner/file_text.h"
 
 namespace regatta {
 namespace {
 
 constexpr size_t kMaxCpuInfoBytes = 16 << 10;
-
-// The first line, without blanks around it; "" when there is no such file.
-std::string FirstLine(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return std::string(absl::StripAsciiWhitespace(line));
-}
 
 // The value of the first "key : value" line of a /proc file.
 std::string ProcValue(const std::string& path, const std::string& key) {
@@ -138,18 +131,6 @@ std::string ReadBootId(const std::string& root) {
 std::string ReadGovernor(const std::string& root, int cpu) {
   return FirstLine(absl::StrCat(root, "/sys/devices/system/cpu/cpu", cpu,
                                 "/cpufreq/scaling_governor"));
-}
-
-std::string HealthOf(const std::string& root, const std::vector<int>& cpus) {
-  for (const int cpu : cpus) {
-    const std::string governor = ReadGovernor(root, cpu);
-    if (governor.empty()) return "uncontrolled: no cpufreq governor";
-    if (governor != "performance") {
-      return absl::StrCat("uncontrolled: governor ", governor, " on processor ",
-                          cpu);
-    }
-  }
-  return "ok";
 }
 
 std::vector<int> AllowedCpus() {

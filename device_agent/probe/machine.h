@@ -37,10 +37,6 @@ std::string ReadBootId(const std::string& root);
 // does not control its frequency.
 std::string ReadGovernor(const std::string& root, int cpu);
 
-// DeviceInfo.health once probing is over: "ok" when every processor's frequency
-// is held by the "performance" governor, else what is not controlled.
-std::string HealthOf(const std::string& root, const std::vector<int>& cpus);
-
 // Processors that this process may run on, ascending.
 std::vector<int> AllowedCpus();
 

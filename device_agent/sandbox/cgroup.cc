@@ -26,12 +26,6 @@ namespace {
 
 constexpr char kPrefix[] = "regatta-";
 
-bool WriteFile(const std::string& path, absl::string_view text) {
-  const UniqueFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  return fd.valid() && write(fd.get(), text.data(), text.size()) ==
-                           static_cast<ssize_t>(text.size());
-}
-
 bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
 // The value after `key` in a file of "key value" lines; 0 when absent.
@@ -118,12 +112,20 @@ void RemoveStale(const std::string& parent) {
 bool CanJoin(const std::string& directory) {
   const pid_t child = fork();
   if (child == 0) {
-    _exit(WriteFile(directory + "/cgroup.procs", "0") ? 0 : 1);
+    _exit(WriteText(directory + "/cgroup.procs", "0") ? 0 : 1);
   }
   int status = 1;
   while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   return child > 0 && status == 0;
+}
+
+// `weight` as version 2 has it; version 1 counts in shares, 1024 for 100.
+bool SetWeight(const std::string& directory, int weight) {
+  const std::string file = directory + "/cpu.weight";
+  if (Exists(file)) return WriteText(file, absl::StrCat(weight));
+  return WriteText(directory + "/cpu.shares",
+                   absl::StrCat(weight * 1024 / 100));
 }
 
 // The first of `places` in which a group can be made that a process can join
@@ -134,7 +136,7 @@ std::string FirstUsable(const std::vector<std::string>& places,
     RemoveStale(place);
     if (Exists(place + "/cgroup.subtree_control")) {
       // Fails where it is forbidden or done already; the files tell.
-      WriteFile(place + "/cgroup.subtree_control", "+memory +pids");
+      WriteText(place + "/cgroup.subtree_control", "+memory +pids");
     }
     const std::string probe =
         absl::StrCat(place, "/", kPrefix, getpid(), "-probe");
@@ -153,11 +155,51 @@ std::string FirstUsable(const std::vector<std::string>& places,
 
 }  // namespace
 
+std::unique_ptr<WeightedGroup> WeightedGroup::Enter(
+    std::string directory, std::string home, int weight,
+    const std::vector<pid_t>& pids) {
+  if (mkdir(directory.c_str(), 0755) != 0) return nullptr;
+  std::unique_ptr<WeightedGroup> group(
+      new WeightedGroup(std::move(directory), std::move(home)));
+  bool done = SetWeight(group->directory_, weight);
+  for (const pid_t pid : pids) {
+    done = done &&
+           WriteText(group->directory_ + "/cgroup.procs", absl::StrCat(pid));
+  }
+  return done ? std::move(group) : nullptr;
+}
+
+WeightedGroup::~WeightedGroup() {
+  const std::string members = FileText(directory_ + "/cgroup.procs");
+  for (absl::string_view pid : absl::StrSplit(members, '\n')) {
+    if (!pid.empty()) WriteText(home_ + "/cgroup.procs", std::string(pid));
+  }
+  rmdir(directory_.c_str());
+}
+
+void CgroupTree::WeighAgent(pid_t agent, int weight) {
+  if (cpu_.empty() || agent <= 1) return;  // its agent is gone: init's child
+  weighed_ =
+      WeightedGroup::Enter(absl::StrCat(cpu_, "/", kPrefix, getpid(), "-agent"),
+                           cpu_home_, weight, {getpid(), agent});
+}
+
 CgroupTree CgroupTree::Probe() {
   CgroupTree tree;
   const std::vector<std::string> unified = Places("");
   const std::string complete =
       FirstUsable(unified, {"memory.max", "pids.max", "cgroup.events"});
+  if (!complete.empty()) {
+    // Apart from the others: all are refused where one is not there.
+    WriteText(complete + "/cgroup.subtree_control", "+cpu");
+    tree.cpu_ = FirstUsable({complete}, {"cpu.weight"});
+    if (!tree.cpu_.empty()) tree.cpu_home_ = unified[0];
+  }
+  if (tree.cpu_.empty()) {
+    const std::vector<std::string> places = Places("cpu");
+    tree.cpu_ = FirstUsable(places, {"cpu.shares"});
+    if (!tree.cpu_.empty()) tree.cpu_home_ = places[0];
+  }
   if (!complete.empty()) {
     tree.memory_ = tree.pids_ = tree.unified_ = complete;
     tree.memory_v2_ = true;
@@ -176,6 +218,7 @@ std::vector<std::string> CgroupTree::Features() const {
   if (has_memory()) features.push_back("cgroup_memory");
   if (has_pids()) features.push_back("cgroup_pids");
   if (has_kill()) features.push_back("cgroup_kill");
+  if (has_weight()) features.push_back("cpu_weight");
   return features;
 }
 
@@ -211,25 +254,28 @@ absl::StatusOr<std::unique_ptr<Cgroup>> CgroupTree::Create(
   };
   for (const auto& [parent, directory] :
        {std::pair(&memory_, &group->memory_), std::pair(&pids_, &group->pids_),
+        std::pair(&cpu_, &group->cpu_),
         std::pair(&unified_, &group->unified_)}) {
+    if (parent == &cpu_ && !has_weight()) continue;
     if (absl::Status made = make(*parent, directory); !made.ok()) return made;
   }
   bool limited = true;
   if (has_memory() && limits.memory_bytes > 0) {
     const std::string bytes = absl::StrCat(limits.memory_bytes);
     if (memory_v2_) {
-      limited &= WriteFile(group->memory_ + "/memory.max", bytes);
-      WriteFile(group->memory_ + "/memory.swap.max", "0");
-      WriteFile(group->memory_ + "/memory.oom.group", "1");
+      limited &= WriteText(group->memory_ + "/memory.max", bytes);
+      WriteText(group->memory_ + "/memory.swap.max", "0");
+      WriteText(group->memory_ + "/memory.oom.group", "1");
     } else {
-      limited &= WriteFile(group->memory_ + "/memory.limit_in_bytes", bytes);
-      WriteFile(group->memory_ + "/memory.memsw.limit_in_bytes", bytes);
+      limited &= WriteText(group->memory_ + "/memory.limit_in_bytes", bytes);
+      WriteText(group->memory_ + "/memory.memsw.limit_in_bytes", bytes);
     }
   }
   if (has_pids() && limits.max_tasks > 0) {
     limited &=
-        WriteFile(group->pids_ + "/pids.max", absl::StrCat(limits.max_tasks));
+        WriteText(group->pids_ + "/pids.max", absl::StrCat(limits.max_tasks));
   }
+  if (has_weight()) limited &= SetWeight(group->cpu_, limits.cpu_weight);
   if (!limited) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "setting the limits of group ", name, ": ", strerror(errno)));
@@ -254,9 +300,9 @@ pid_t Cgroup::ForkInside() const {
 }
 
 void Cgroup::Kill() {
-  if (!unified_.empty() && WriteFile(unified_ + "/cgroup.kill", "1")) return;
+  if (!unified_.empty() && WriteText(unified_ + "/cgroup.kill", "1")) return;
   // No fork succeeds any more, so killing what is listed converges.
-  if (!pids_.empty()) WriteFile(pids_ + "/pids.max", "0");
+  if (!pids_.empty()) WriteText(pids_ + "/pids.max", "0");
   for (pid_t pid : Processes()) kill(pid, SIGKILL);
 }
 

@@ -1,6 +1,6 @@
-// Control groups around workers: a memory limit, a task limit and a kill that
-// no fork can outrun. Works with version 2, version 1 and the mixture of both;
-// which parts are there is probed, by doing it once.
+// Control groups around workers: a memory limit, a task limit, a share of the
+// processors and a kill that no fork can outrun. Works with version 2, version
+// 1 and the mixture of both; which parts are there is probed, by doing it once.
 //
 // Not thread-safe; lives in the spawner, which has one thread.
 #ifndef REGATTA_DEVICE_AGENT_SANDBOX_CGROUP_H_
@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -21,6 +22,7 @@ namespace regatta {
 struct CgroupLimits {
   int64_t memory_bytes = 0;  // 0: none
   int max_tasks = 0;         // 0: none
+  int cpu_weight = 100;      // 1 to 10000, as version 2 has it
 };
 
 // One worker's groups, one directory per hierarchy. Removed when destroyed,
@@ -56,10 +58,28 @@ class Cgroup {
  private:
   friend class CgroupTree;
   Cgroup() = default;
-  std::string memory_, pids_, unified_;  // directories; "" not used
+  std::string memory_, pids_, cpu_, unified_;  // directories; "" not used
   bool memory_v2_ = false;
   std::vector<std::string> directories_;  // the distinct ones of the above
   std::vector<Membership> membership_;
+};
+
+// A group with a weight of its own that processes of the machine are put into,
+// and back to where they were when it is destroyed.
+class WeightedGroup {
+ public:
+  // Null where the system refuses any of it; then nothing has changed.
+  // `directory`: of the new group; `home`: of the one that they are in.
+  static std::unique_ptr<WeightedGroup> Enter(std::string directory,
+                                              std::string home, int weight,
+                                              const std::vector<pid_t>& pids);
+  ~WeightedGroup();
+  WeightedGroup(const WeightedGroup&) = delete;
+
+ private:
+  WeightedGroup(std::string directory, std::string home)
+      : directory_(std::move(directory)), home_(std::move(home)) {}
+  const std::string directory_, home_;
 };
 
 // Where this process may create groups.
@@ -72,15 +92,24 @@ class CgroupTree {
   bool has_memory() const { return !memory_.empty(); }
   bool has_pids() const { return !pids_.empty(); }
   bool has_kill() const { return has_kill_; }
-  bool empty() const { return !has_memory() && !has_pids() && !has_kill(); }
-  // "cgroup_memory", "cgroup_pids", "cgroup_kill".
+  // Groups have weights, and the agent has its own (WeighAgent).
+  bool has_weight() const { return weighed_ != nullptr; }
+  bool empty() const {
+    return !has_memory() && !has_pids() && !has_kill() && !has_weight();
+  }
+  // Puts `agent` and this process, the spawner, into a group of this weight
+  // beside those of the workers, where that can be done.
+  void WeighAgent(pid_t agent, int weight);
+  // "cgroup_memory", "cgroup_pids", "cgroup_kill", "cpu_weight".
   std::vector<std::string> Features() const;
 
   // REQUIRES: !empty(). ResourceExhausted names the directory.
   absl::StatusOr<std::unique_ptr<Cgroup>> Create(const CgroupLimits& limits);
 
  private:
-  std::string memory_, pids_, unified_;  // parent directories
+  std::string memory_, pids_, cpu_, unified_;  // parent directories
+  std::string cpu_home_;  // where this process is in the hierarchy of cpu_
+  std::unique_ptr<WeightedGroup> weighed_;
   bool memory_v2_ = false, has_kill_ = false;
   int next_ = 1;
 };

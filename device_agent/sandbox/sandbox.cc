@@ -27,6 +27,7 @@
 #include "base/status_macros.h"
 #include "device_agent/sandbox/landlock.h"
 #include "device_agent/sandbox/seccomp_filter.h"
+#include "device_agent/spawner/file_text.h"
 
 namespace regatta {
 namespace {
@@ -34,6 +35,12 @@ namespace {
 constexpr char kFeaturesVariable[] = "REGATTA_SANDBOX";
 constexpr uid_t kBuildUser = 65533;
 constexpr uid_t kRunUser = 65534;
+// Of control groups: 100 is everybody's. A candidate is to be timed, a build is
+// not; the agent and the spawner take next to nothing, but at once.
+constexpr int kAgentWeight = 10'000;
+constexpr int kRunWeight = 400;
+constexpr int kBuildWeight = 100;
+constexpr int kBuildNice = 10;
 constexpr int64_t kMinFileBytes = 64 << 20;
 constexpr int64_t kMinAddressSpace = int64_t{4} << 30;
 constexpr rlim_t kOpenFiles = 256;
@@ -50,12 +57,6 @@ bool WorksInChild(const std::function<bool()>& action) {
   while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   return child > 0 && status == 0;
-}
-
-bool WriteText(const char* path, const std::string& text) {
-  const UniqueFd fd(open(path, O_WRONLY | O_CLOEXEC));
-  return fd.valid() && write(fd.get(), text.data(), text.size()) ==
-                           static_cast<ssize_t>(text.size());
 }
 
 // A user namespace in which this user stays itself.
@@ -146,9 +147,14 @@ Sandbox Sandbox::Probe(const std::set<std::string>& without) {
     add("tight", sandbox.Has("seccomp"));
   }
   if (without.count("cgroup") == 0) sandbox.cgroups_ = CgroupTree::Probe();
+  // The spawner's parent is the agent.
+  if (without.count("cpu_weight") == 0) {
+    sandbox.cgroups_.WeighAgent(getppid(), kAgentWeight);
+  }
   for (const std::string& feature : sandbox.cgroups_.Features()) {
     add(feature, true);
   }
+  add("nice", !sandbox.Has("cpu_weight"));
   add("watch", !sandbox.Has("cgroup_memory") || !sandbox.Has("cgroup_pids"));
   return sandbox;
 }
@@ -185,6 +191,10 @@ absl::Status Sandbox::LimitResources(const WorkerLimits& limits) const {
 #endif
   }
   return absl::OkStatus();
+}
+
+int CpuWeightOf(const std::string& role) {
+  return role == "run" ? kRunWeight : kBuildWeight;
 }
 
 std::optional<uid_t> Sandbox::UserOf(const std::string& role) const {
@@ -236,6 +246,10 @@ absl::Status Sandbox::ApplyInChild(const ChildSetup& setup) const {
       if (group.unified && setup.forked_inside) continue;
       if (write(group.file.get(), "0", 1) != 1) return SystemError("cgroup");
     }
+  }
+  if (Has("nice") && setup.role == "build" &&
+      setpriority(PRIO_PROCESS, 0, kBuildNice) != 0) {
+    return SystemError("nice");
   }
   RETURN_IF_ERROR(LimitResources(limits));
   if (Has("mountns") && !EnterMountNamespace()) {

@@ -14,6 +14,11 @@
 //   mountns         a read-only view of the file system; scratch folders are
 //                   memory of limited size
 //   cgroup_memory cgroup_pids cgroup_kill
+//   cpu_weight      control groups that share out processors: the agent and the
+//                   spawner weigh 10000, a candidate 400, a build 100, so that
+//                   heartbeats go on whatever uses all cores
+//   nice            without cpu_weight: builds are niced by 10; the agent nices
+//                   itself by -5 where it may
 //   seccomp         see seccomp_filter.h
 //   landlock        files by an allow-list, see sandbox.cc
 //   tight           candidates run without files, processes and most system
@@ -103,6 +108,9 @@ class Sandbox {
   std::set<std::string> features_;
   CgroupTree cgroups_;
 };
+
+// Of a worker's group, where there is cpu_weight.
+int CpuWeightOf(const std::string& role);
 
 // For a run worker that has loaded its module and is about to call it: applies
 // what the spawner has in force (told through the environment) in its tightest

@@ -44,4 +44,14 @@ std::vector<v1::SensorReading> SensorSet::After() {
   return readings;
 }
 
+double SensorSet::ThrottleCount() {
+  double sum = 0;
+  for (Placed& placed : sensors_) {
+    if (placed.sensor->CountsThrottling()) {
+      sum += placed.sensor->Read().value_or(0);
+    }
+  }
+  return sum;
+}
+
 }  // namespace regatta

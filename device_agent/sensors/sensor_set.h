@@ -27,6 +27,9 @@ class SensorSet {
   std::vector<v1::SensorReading> After();
   // The run between the last Before and After was slowed down.
   bool Throttled() const { return throttled_; }
+  // Of the sensors that count throttling, summed; for what is shorter than a
+  // run. A value that grew means that it was slowed down.
+  double ThrottleCount();
 
  private:
   struct Placed {

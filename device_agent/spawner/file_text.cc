@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "absl/strings/ascii.h"
 #include "base/unique_fd.h"
 
 namespace regatta {
@@ -20,6 +21,18 @@ std::string FileText(const std::string& path) {
     text.append(buffer, got);
   }
   return text;
+}
+
+std::string FirstLine(const std::string& path) {
+  const std::string text = FileText(path);
+  return std::string(
+      absl::StripAsciiWhitespace(text.substr(0, text.find('\n'))));
+}
+
+bool WriteText(const std::string& path, std::string_view text) {
+  const UniqueFd file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  return file.valid() && write(file.get(), text.data(), text.size()) ==
+                             static_cast<ssize_t>(text.size());
 }
 
 }  // namespace regatta

@@ -194,9 +194,10 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(
   ASSIGN_OR_RETURN(Pipe errors, MakePipe());
   ASSIGN_OR_RETURN(Pipe failure, MakePipe());
   if (!sandbox.cgroups().empty()) {
-    ASSIGN_OR_RETURN(worker->cgroup_,
-                     sandbox.cgroups().Create(
-                         {spawn.memory_limit_bytes(), spawn.max_tasks()}));
+    ASSIGN_OR_RETURN(
+        worker->cgroup_,
+        sandbox.cgroups().Create({spawn.memory_limit_bytes(), spawn.max_tasks(),
+                                  CpuWeightOf(spawn.role())}));
   }
   if (spawn.scratch_bytes() > 0) {
     ASSIGN_OR_RETURN(worker->scratch_,

@@ -290,6 +290,10 @@ TEST_F(RunnerTest, WhatRunsOfAFinishedAssignmentEndsAndTheRestIsDropped) {
   options.may_start = [&open](const std::string& id) {
     return open || id != "a1";
   };
+  absl::Notification runs;
+  options.on_window = [&](const std::string&, absl::Duration) {
+    if (!runs.HasBeenNotified()) runs.Notify();
+  };
   StartRunner(options);
   std::vector<v1::TrialSpec> trials;
   for (int i = 1; i <= 8; ++i) {
@@ -297,7 +301,7 @@ TEST_F(RunnerTest, WhatRunsOfAFinishedAssignmentEndsAndTheRestIsDropped) {
         Trial("softmax(rows=3,cols=" + std::to_string(i + 4) + ")", i));
   }
   runner_->Start(Assign(trials));
-  log_.Wait(1);
+  ASSERT_TRUE(runs.WaitForNotificationWithTimeout(absl::Minutes(1)));
   open = false;
   absl::Notification idle;
   runner_->Finish("a1", [&idle] { idle.Notify(); });

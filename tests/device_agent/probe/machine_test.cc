@@ -76,16 +76,6 @@ TEST_F(MachineTest, AMachineThatSaysNothingIsNoError) {
   EXPECT_EQ(machine.boot_id.size(), 32u);
 }
 
-TEST_F(MachineTest, HealthNamesWhatIsNotControlled) {
-  EXPECT_EQ(HealthOf(root_, {0, 1}), "uncontrolled: no cpufreq governor");
-  const std::string base = "/sys/devices/system/cpu/cpu";
-  Put(base + "0/cpufreq/scaling_governor", "performance\n");
-  Put(base + "1/cpufreq/scaling_governor", "powersave\n");
-  EXPECT_EQ(HealthOf(root_, {0}), "ok");
-  EXPECT_EQ(HealthOf(root_, {0, 1}),
-            "uncontrolled: governor powersave on processor 1");
-}
-
 TEST_F(MachineTest, CoresAreThoseThatTheProcessMayUse) {
   EXPECT_THAT(*ChooseCpus("", {2, 3, 5}), ElementsAre(2, 3, 5));
   EXPECT_THAT(*ChooseCpus("5,2-3", {2, 3, 5}), ElementsAre(2, 3, 5));
