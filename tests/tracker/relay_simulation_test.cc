@@ -2,13 +2,13 @@
 // that delay, repeat and break; builders, boards and the tracker die at any
 // moment. Everything follows from the seed; REGATTA_TEST_SCALE multiplies their
 // number, REGATTA_SIM_SEED=N runs one.
-#include <cstdlib>
 #include <deque>
 #include <functional>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
-#include "tests/support/scale.h"
+#include "tests/support/seeds.h"
 #include "tests/tracker/core_fixture.h"
 #include "tests/tracker/silence.h"
 
@@ -392,30 +392,24 @@ class RelaySimulation {
 };
 
 TEST(RelaySimulation, EveryOrderIsAnsweredWithItsOwnModuleUnderAnyFaults) {
-  uint64_t first = 1;
-  auto seeds = static_cast<uint64_t>(Scaled(100));
-  const char* one = std::getenv("REGATTA_SIM_SEED");
-  if (one != nullptr) {
-    first = std::strtoull(one, nullptr, 10);
-    seeds = 1;
-  }
+  const SeedRange seeds = SeedsToRun(100);
   std::map<std::string, int> counts;
-  for (uint64_t seed = first; seed < first + seeds; ++seed) {
+  for (uint64_t seed = seeds.first; seed < seeds.end; ++seed) {
     RelaySimulation simulation(seed);
     std::vector<std::string> violations;
-    if (one != nullptr) {
-      violations = simulation.Run();
-    } else {
-      Silence silence;
+    {
+      std::optional<Silence> silence;
+      if (!seeds.single) silence.emplace();
       violations = simulation.Run();
     }
-    ASSERT_TRUE(violations.empty()) << absl::StrJoin(violations, "\n");
+    ASSERT_TRUE(violations.empty()) << absl::StrJoin(violations, "\n")
+                                    << "\nagain with: " << ReplayCommand(seed);
     for (const auto& [name, count] : simulation.counts) counts[name] += count;
   }
   for (const auto& [name, count] : counts) {
     std::cout << name << ": " << count << "\n";
   }
-  if (one != nullptr || seeds < 50) return;
+  if (seeds.count() < 50) return;
   for (const char* name :
        {"tracker restarts", "builders lost", "boards lost", "declined",
         "half-open connections", "unavailable", "delivered"}) {

@@ -1,44 +1,35 @@
-// Seeds of faults. A failing seed is run alone with REGATTA_SIM_SEED=N; the
-// number of seeds is multiplied by REGATTA_TEST_SCALE.
+// Seeds of faults (tests/support/seeds.h).
 #include "tests/tracker/simulation.h"
 
-#include <cstdlib>
 #include <iostream>
+#include <optional>
 
 #include "absl/strings/str_join.h"
+#include "tests/support/seeds.h"
 #include "tests/tracker/silence.h"
 
 namespace regatta {
 namespace {
 
 TEST(TrackerSimulation, EveryTrialEndsExactlyOnceUnderAnyFaults) {
-  uint64_t first = 1;
-  uint64_t seeds = 200;
-  if (const char* scale = std::getenv("REGATTA_TEST_SCALE")) {
-    seeds = std::max<uint64_t>(1, static_cast<uint64_t>(200 * atof(scale)));
-  }
-  const char* one = std::getenv("REGATTA_SIM_SEED");
-  if (one != nullptr) {
-    first = std::strtoull(one, nullptr, 10);
-    seeds = 1;
-  }
+  const SeedRange seeds = SeedsToRun(200);
   std::map<std::string, int> counts;
-  for (uint64_t seed = first; seed < first + seeds; ++seed) {
+  for (uint64_t seed = seeds.first; seed < seeds.end; ++seed) {
     SimulationReport report;
-    if (one != nullptr) {
-      report = Simulation(seed).Run();
-    } else {
-      Silence silence;
+    {
+      std::optional<Silence> silence;
+      if (!seeds.single) silence.emplace();
       report = Simulation(seed).Run();
     }
     for (const auto& [name, count] : report.counts) counts[name] += count;
     ASSERT_TRUE(report.violations.empty())
-        << absl::StrJoin(report.violations, "\n");
+        << absl::StrJoin(report.violations, "\n")
+        << "\nagain with: " << ReplayCommand(seed);
   }
   for (const auto& [name, count] : counts) {
     std::cout << name << ": " << count << "\n";
   }
-  if (one != nullptr || seeds < 50) return;
+  if (seeds.count() < 50) return;
   // A simulation in which nothing goes wrong proves nothing.
   for (const char* name : {"tracker restarts",
                            "agent kills",
