@@ -112,9 +112,18 @@ class TuningLog : public BestSource {
   // the next id; a request_id seen before gives that job's id again.
   virtual absl::StatusOr<int64_t> CreateJob(const v1::SubmitJobRequest& request,
                                             int64_t unix_ms) = 0;
-  // Status, and opaque progress of the runner (`checkpoint`).
-  virtual absl::Status SaveJob(const v1::Job& job,
-                               std::string_view checkpoint) = 0;
+  // Status, and opaque progress of the runner (`checkpoint`); durable when it
+  // returns, in one transaction. NotFound names a job that does not exist; none
+  // is saved then.
+  struct JobProgress {
+    v1::Job job;
+    std::string checkpoint;
+  };
+  virtual absl::Status SaveJobs(absl::Span<const JobProgress> jobs) = 0;
+  absl::Status SaveJob(const v1::Job& job, std::string_view checkpoint) {
+    const JobProgress one{job, std::string(checkpoint)};
+    return SaveJobs({&one, 1});
+  }
   struct StoredJob {
     v1::SubmitJobRequest request;
     v1::Job job;  // empty but for job_id until first saved

@@ -13,7 +13,22 @@ using Json = nlohmann::json;
 
 constexpr int kCheckpointVersion = 1;
 
-Json PrintTask(const TaskCheckpoint& task) {
+// As text at once: a busy task has thousands of them, and all are printed
+// whenever one changes.
+void PrintWork(const WorkCheckpoint& work, std::string* out) {
+  absl::StrAppend(out, "{\"kind\":", static_cast<int>(work.kind),
+                  ",\"trials\":[");
+  for (size_t i = 0; i < work.trials.size(); ++i) {
+    const WorkCheckpoint::Trial& trial = work.trials[i];
+    absl::StrAppend(out, i == 0 ? "" : ",", "[", trial.ordinal, ",",
+                    Json(trial.schedule)
+                        .dump(-1, ' ', false, Json::error_handler_t::replace),
+                    ",", trial.incumbent_ns, "]");
+  }
+  out->append("]}");
+}
+
+void PrintTask(const TaskCheckpoint& task, std::string* out) {
   Json json = {{"target", task.target},
                {"compiler", task.compiler},
                {"simulated", task.simulated},
@@ -25,8 +40,7 @@ Json PrintTask(const TaskCheckpoint& task) {
                {"finalists", task.finalists},
                {"gain_probe", task.gain_probe},
                {"gain_asked_ns", task.gain_asked_ns},
-               {"forgiven_below", task.forgiven_below},
-               {"in_flight", Json::array()}};
+               {"forgiven_below", task.forgiven_below}};
   if (task.round) {
     Json entries = Json::array();
     for (const RoundCheckpoint::Entry& entry : task.round->entries) {
@@ -35,15 +49,15 @@ Json PrintTask(const TaskCheckpoint& task) {
     }
     json["round"] = std::move(entries);
   }
-  for (const WorkCheckpoint& work : task.in_flight) {
-    Json trials = Json::array();
-    for (const WorkCheckpoint::Trial& trial : work.trials) {
-      trials.push_back({trial.ordinal, trial.schedule, trial.incumbent_ns});
-    }
-    json["in_flight"].push_back(
-        {{"kind", static_cast<int>(work.kind)}, {"trials", std::move(trials)}});
+  // Schedules and targets are ASCII; anything else is kept from throwing.
+  out->append(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  out->pop_back();  // its brace
+  out->append(",\"in_flight\":[");
+  for (size_t i = 0; i < task.in_flight.size(); ++i) {
+    if (i > 0) out->push_back(',');
+    PrintWork(task.in_flight[i], out);
   }
-  return json;
+  out->append("]}");
 }
 
 // Throws what the library throws; ParseCheckpoint catches.
@@ -100,12 +114,14 @@ std::string_view TaskPhaseName(TaskPhase phase) {
 }
 
 std::string PrintCheckpoint(absl::Span<const TaskCheckpoint> tasks) {
-  Json json = {{"version", kCheckpointVersion}, {"tasks", Json::array()}};
-  for (const TaskCheckpoint& task : tasks) {
-    json["tasks"].push_back(PrintTask(task));
+  std::string text =
+      absl::StrCat("{\"version\":", kCheckpointVersion, ",\"tasks\":[");
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (i > 0) text.push_back(',');
+    PrintTask(tasks[i], &text);
   }
-  // Schedules and targets are ASCII; anything else is kept from throwing.
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  text.append("]}");
+  return text;
 }
 
 absl::StatusOr<std::vector<TaskCheckpoint>> ParseCheckpoint(

@@ -224,17 +224,38 @@ void JobManager::AdvanceJob(JobSlot& slot) {
 
 void JobManager::AdvanceAll() {
   bool active = false;
+  std::vector<JobSlot*> dirty;
   for (auto& [id, slot] : jobs_) {
     if (slot.job.active()) AdvanceJob(slot);
-    FlushJob(slot);
+    if (slot.dirty) dirty.push_back(&slot);
     active = active || slot.job.active();
   }
+  FlushJobs(dirty);
   ForgetEnded();
   has_active_job_ = active || !unstored_.empty() || !trouble_.empty();
 }
 
-void JobManager::FlushJob(JobSlot& slot) {
-  if (!slot.dirty) return;
+void JobManager::FlushJobs(const std::vector<JobSlot*>& slots) {
+  std::vector<TuningLog::JobProgress> progress;
+  std::vector<JobSlot*> saved;
+  for (JobSlot* slot : slots) {
+    if (!slot->dirty) continue;
+    progress.push_back(ProgressOf(*slot));
+    saved.push_back(slot);
+  }
+  if (saved.empty()) return;
+  if (absl::Status status = options_.log->SaveJobs(progress); !status.ok()) {
+    NoteTrouble(status);
+    return;
+  }
+  for (size_t i = 0; i < saved.size(); ++i) {
+    saved[i]->dirty = false;
+    saved[i]->ended = IsEnded(progress[i].job.state());
+    SendSaved(*saved[i]);
+  }
+}
+
+TuningLog::JobProgress JobManager::ProgressOf(JobSlot& slot) {
   slot.changed = true;
   const auto status_of = [this](const TaskRunner& task) {
     return SurroundingsOf(task);
@@ -244,14 +265,10 @@ void JobManager::FlushJob(JobSlot& slot) {
     slot.job.NoteEnd(UnixMs());
     job = slot.job.Status(status_of);
   }
-  const absl::Status saved =
-      options_.log->SaveJob(job, slot.job.Checkpoint(options_.clock->Steady()));
-  if (!saved.ok()) {
-    NoteTrouble(saved);
-    return;
-  }
-  slot.dirty = false;
-  slot.ended = IsEnded(job.state());
+  return {std::move(job), slot.job.Checkpoint(options_.clock->Steady())};
+}
+
+void JobManager::SendSaved(JobSlot& slot) {
   if (!slot.uncancelled.empty()) {
     v1::CancelWork cancel;
     cancel.set_job_id(slot.job.id());

@@ -176,7 +176,11 @@ class JobManager : public Dispatcher::Listener {
   void AdvanceJob(JobSlot& slot);
   void AdvanceAll();
   // Saves and sends what the job's tasks decided.
-  void FlushJob(JobSlot& slot);
+  void FlushJob(JobSlot& slot) { FlushJobs({&slot}); }
+  // Saves those that changed, in one transaction; then sends their work out.
+  void FlushJobs(const std::vector<JobSlot*>& slots);
+  TuningLog::JobProgress ProgressOf(JobSlot& slot);
+  void SendSaved(JobSlot& slot);
   void TouchActiveJobs();
   void NoteTrouble(const absl::Status& status);
   void PublishSnapshot(JobSlot& slot);

@@ -15,7 +15,10 @@
 namespace regatta {
 namespace {
 
-constexpr int64_t kOrdinalBlock = 64;
+// Every block is a write that is waited for: a task that uses many takes them
+// in blocks that double.
+constexpr int64_t kFirstOrdinalBlock = 64;
+constexpr int64_t kLastOrdinalBlock = 8192;
 // Of a task bounded by time: what is kept back for race and confirmation.
 constexpr absl::Duration kFinalsTime = absl::Seconds(15);
 
@@ -206,9 +209,12 @@ void TaskRunner::Apply(const v1::TrialResult& result,
 
 absl::Status TaskRunner::EnsureOrdinals(int64_t count, TaskPort& port) {
   if (ordinal_end_ - next_ordinal_ >= count) return absl::OkStatus();
-  const int64_t block = std::max(count, kOrdinalBlock);
+  const int64_t block = std::max(
+      count,
+      std::clamp(2 * ordinal_block_, kFirstOrdinalBlock, kLastOrdinalBlock));
   ASSIGN_OR_RETURN(next_ordinal_, port.ReserveOrdinals(spec_.index, block));
   ordinal_end_ = next_ordinal_ + block;
+  ordinal_block_ = block;
   return absl::OkStatus();
 }
 

@@ -203,6 +203,7 @@ class TaskRunner {
   std::map<std::string, std::string> open_trials_;  // trial id to work id
   std::map<std::string, v1::TrialResult> round_results_;
   int64_t next_ordinal_ = 0, ordinal_end_ = 0;
+  int64_t ordinal_block_ = 0;  // reserved last; 0: none yet
   int64_t reused_ = 0;
   std::optional<SteadyTime> search_resumed_;
   // Best, default, speed-up and schedule as the confirmation found them.

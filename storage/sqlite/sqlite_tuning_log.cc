@@ -204,10 +204,13 @@ absl::StatusOr<int64_t> SqliteTuningLog::CreateJob(
   return id;
 }
 
-absl::Status SqliteTuningLog::SaveJob(const v1::Job& job,
-                                      std::string_view checkpoint) {
-  return Write(
-      [&](Connection& db) { return sqlite::SaveJob(db, job, checkpoint); });
+absl::Status SqliteTuningLog::SaveJobs(absl::Span<const JobProgress> jobs) {
+  return Write([&](Connection& db) {
+    for (const JobProgress& one : jobs) {
+      RETURN_IF_ERROR(sqlite::SaveJob(db, one.job, one.checkpoint));
+    }
+    return absl::OkStatus();
+  });
 }
 
 absl::StatusOr<TuningLog::StoredJob> SqliteTuningLog::GetJob(

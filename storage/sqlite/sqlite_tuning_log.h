@@ -70,8 +70,7 @@ class SqliteTuningLog : public TuningLog {
       bool imported) const override;
   absl::StatusOr<int64_t> CreateJob(const v1::SubmitJobRequest& request,
                                     int64_t unix_ms) override;
-  absl::Status SaveJob(const v1::Job& job,
-                       std::string_view checkpoint) override;
+  absl::Status SaveJobs(absl::Span<const JobProgress> jobs) override;
   absl::StatusOr<StoredJob> GetJob(int64_t job_id) const override;
   absl::StatusOr<std::vector<StoredJob>> ListJobs() const override;
   absl::StatusOr<int64_t> ReserveOrdinals(int64_t job_id, int task,

@@ -94,9 +94,8 @@ class CrashingLog : public TuningLog {
     return Write<absl::StatusOr<int64_t>>(
         [&] { return log_->CreateJob(request, unix_ms); });
   }
-  absl::Status SaveJob(const v1::Job& job,
-                       std::string_view checkpoint) override {
-    return Write<absl::Status>([&] { return log_->SaveJob(job, checkpoint); });
+  absl::Status SaveJobs(absl::Span<const JobProgress> jobs) override {
+    return Write<absl::Status>([&] { return log_->SaveJobs(jobs); });
   }
   absl::StatusOr<StoredJob> GetJob(int64_t job_id) const override {
     if (!read_failure_.ok()) return read_failure_;
