@@ -4,6 +4,12 @@
 #include <utility>
 
 namespace regatta {
+namespace {
+
+// Inputs that are taken in together when they wait anyway.
+constexpr size_t kGroup = 128;
+
+}  // namespace
 
 CoreLoop::CoreLoop(const TrackerOptions& options, const Clock& clock,
                    Random& random, FleetStore& store, Deliver deliver)
@@ -29,6 +35,10 @@ void CoreLoop::Post(std::function<void(TrackerCore&)> input) {
   wake_.notify_one();
 }
 
+void CoreLoop::DeliverAll() {
+  for (Action& action : core_.TakeActions()) deliver_(std::move(action));
+}
+
 void CoreLoop::Run() {
   const auto interval = absl::ToChronoNanoseconds(tick_);
   auto next_tick = std::chrono::steady_clock::now() + interval;
@@ -40,13 +50,15 @@ void CoreLoop::Run() {
     std::deque<std::function<void(TrackerCore&)>> inputs;
     inputs.swap(inputs_);
     lock.unlock();
-    for (auto& input : inputs) {
-      input(core_);
-      for (Action& action : core_.TakeActions()) deliver_(std::move(action));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (i % kGroup == 0) core_.BeginGroup();
+      inputs[i](core_);
+      if ((i + 1) % kGroup == 0 || i + 1 == inputs.size()) core_.EndGroup();
+      DeliverAll();
     }
     if (const auto now = std::chrono::steady_clock::now(); now >= next_tick) {
       core_.Tick();
-      for (Action& action : core_.TakeActions()) deliver_(std::move(action));
+      DeliverAll();
       next_tick = now + interval;
     }
     lock.lock();

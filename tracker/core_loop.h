@@ -35,6 +35,7 @@ class CoreLoop {
 
  private:
   void Run();
+  void DeliverAll();
 
   TrackerCore core_;
   const absl::Duration tick_;

@@ -69,6 +69,11 @@ void DeviceRegistry::RemoveDevice(std::string_view device_id) {
 }
 
 void DeviceRegistry::SetFree(Device& device, std::optional<int> load) {
+  if (device.free.has_value() == load.has_value() &&
+      (!load || (device.free->load == *load &&
+                 device.free->idle_order == device.idle_order))) {
+    return;
+  }
   if (device.free) {
     auto it = free_.find(device.key);
     it->second.erase(*device.free);

@@ -323,7 +323,7 @@ void TrackerCore::OnResult(
   } else {
     const ResultBuffer::Added added = results_.Add(server_id, agent.id, result);
     full = added == ResultBuffer::Added::kFull;
-    if (full) agent.owes_results = true;
+    if (full) agent.owes_results = results_owed_ = true;
     if (added == ResultBuffer::Added::kNew) {
       if (lease != nullptr) {
         queue_.Charge(id, absl::Nanoseconds(DeviceNs(result)));

@@ -272,7 +272,15 @@ void TrackerCore::Close(StreamId stream, const absl::Status& status) {
   ServerClosed(stream);
 }
 
+void TrackerCore::BeginGroup() { in_group_ = true; }
+
+void TrackerCore::EndGroup() {
+  in_group_ = false;
+  Settle();
+}
+
 void TrackerCore::Settle() {
+  if (in_group_) return;
   FlushRelay();
   StartCanaries();
   DispatchDirty();

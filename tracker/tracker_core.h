@@ -95,6 +95,11 @@ class TrackerCore {
   // A command of SwitchPower has ended.
   void PowerDone(const std::string& device_id, const absl::Status& status);
 
+  // Inputs between these are taken in together: what they make possible is
+  // dispatched at the end, so that many share one write to the store.
+  void BeginGroup();
+  void EndGroup();
+
   std::vector<Action> TakeActions();
 
  private:
@@ -402,7 +407,9 @@ class TrackerCore {
   std::set<MatchKey> dirty_;
   int64_t sequence_ = 0;
   int64_t idle_order_ = 0;
-  bool buffer_full_ = false;  // above the high-water mark
+  bool in_group_ = false;
+  bool buffer_full_ = false;   // above the high-water mark
+  bool results_owed_ = false;  // by some agent that has a session, perhaps
   std::string store_error_;  // why the store could not be written; "" if it was
   SteadyTime last_tick_;
   bool fleet_changed_ = false;

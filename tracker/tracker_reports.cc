@@ -316,16 +316,27 @@ v1::ListDevicesResponse TrackerCore::ListDevices() const {
 
 void TrackerCore::ReportFleet(bool force) {
   const SteadyTime now = clock_.Steady();
-  if (!fleet_changed_ ||
-      (!force && now - last_fleet_change_ < options_.fleet_change_interval)) {
+  // It tells of all devices: of many, less often.
+  const absl::Duration interval =
+      options_.fleet_change_interval +
+      options_.fleet_change_per_device *
+          static_cast<int64_t>(registry_.devices().size());
+  if (!fleet_changed_ || (!force && now - last_fleet_change_ < interval)) {
     return;
   }
   fleet_changed_ = false;
   last_fleet_change_ = now;
   v1::DispatchEvent event;
-  *event.mutable_fleet_change()->mutable_devices() = ListDevices().devices();
+  v1::ListDevicesResponse list = ListDevices();
+  event.mutable_fleet_change()->mutable_devices()->Swap(list.mutable_devices());
+  std::vector<StreamId> streams;
   for (const auto& [id, server] : servers_) {
-    if (server.stream) Send(*server.stream, event);
+    if (server.stream) streams.push_back(*server.stream);
+  }
+  for (size_t i = 0; i < streams.size(); ++i) {
+    // The last takes it whole: of thousands of devices a copy costs time.
+    const bool last = i + 1 == streams.size();
+    Send(streams[i], last ? std::move(event) : event);
   }
 }
 

@@ -33,7 +33,9 @@ void TrackerCore::OnAttach(StreamId stream, const v1::Attach& attach) {
   server.last_wait_report.clear();
   server.given_up = false;
   for (auto& [id, agent] : registry_.agents()) {
-    if (agent.owed_servers.erase(server_id) > 0) agent.owes_results = true;
+    if (agent.owed_servers.erase(server_id) > 0) {
+      agent.owes_results = results_owed_ = true;
+    }
   }
   waits_changed_ = true;
   LOG(kInfo) << "server " << server_id << " attached";
@@ -221,7 +223,9 @@ void TrackerCore::AfterAcks() {
     buffer_full_ = false;
     MarkAllDirty();
   }
-  if (results_.Level() >= 0.5) return;
+  if (!results_owed_ || results_.Level() >= 0.5) return;
+  // One without a session sends everything again when it is back.
+  results_owed_ = false;
   for (auto& [id, agent] : registry_.agents()) {
     if (!agent.owes_results || !agent.session) continue;
     agent.owes_results = false;

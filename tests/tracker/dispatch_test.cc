@@ -27,6 +27,24 @@ TEST_F(DispatchTest, ABoardThatArrivesGetsQueuedWorkAtOnce) {
   EXPECT_THAT(Assigned(ConnectBoard("1")), testing::SizeIs(1));
 }
 
+TEST_F(DispatchTest, InputsOfAGroupShareOneWriteToTheStore) {
+  const StreamId server = Attach();
+  Submit(server, {MakeWork(7, 0), MakeWork(7, 1), MakeWork(7, 2)});
+  const int before = store_.puts;
+  core_->BeginGroup();
+  const SessionId first = ConnectBoard("1");
+  const SessionId second = ConnectBoard("2");
+  EXPECT_THAT(Assigned(first), IsEmpty()) << "dispatched at the group's end";
+  core_->EndGroup();
+  Drain();
+  EXPECT_THAT(Assigned(first), testing::SizeIs(1));
+  EXPECT_THAT(Assigned(second), testing::SizeIs(1));
+  EXPECT_EQ(store_.puts, before + 1) << "both may hold work: known before";
+  // And by itself again.
+  EXPECT_THAT(Assigned(ConnectBoard("3")), testing::SizeIs(1));
+  EXPECT_EQ(store_.puts, before + 2);
+}
+
 TEST_F(DispatchTest, NeverMoreThanTheCreditIsOutstanding) {
   const StreamId server = Attach();
   const SessionId board = ConnectBoard("1", /*credit=*/2);
