@@ -35,6 +35,10 @@ int main(int argc, char** argv) {
   regatta::Sandbox sandbox = regatta::Sandbox::Probe(
       std::set<std::string>(without.begin(), without.end()));
   absl::Status status = sandbox.EnterSharedNamespaces();
+  // One that is stopped when its agent dies could not see that, and nobody else
+  // would wake it: its workers would stay, and the cores that it holds locked.
+  // After the namespaces, which take this back.
+  prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
   if (status.ok()) {
     regatta::Spawner spawner(std::move(sandbox),
                              regatta::FrameChannel(regatta::UniqueFd(3)),

@@ -371,7 +371,9 @@ TEST(StoppedSpawnerTest, IsKilledAndTakesItsWorkersAlong) {
 
 // The agent is killed: the spawner sees the end of its socket and takes the
 // workers along, those included that left their session.
-TEST(SpawnerDeathTest, NothingOutlivesAKilledAgent) {
+// An agent is killed while its spawner has a worker; `stopped`: and stands
+// still.
+void ExpectNothingOutlivesAKilledAgent(bool stopped) {
   int report[2];
   ASSERT_EQ(pipe(report), 0);
   const pid_t agent = fork();
@@ -394,6 +396,7 @@ TEST(SpawnerDeathTest, NothingOutlivesAKilledAgent) {
     all.push_back(process.pid);
   }
   ASSERT_GE(all.size(), 2u);
+  if (stopped) ASSERT_EQ(kill(spawner, SIGSTOP), 0);
   const SteadyTime killed = RealClock().Steady();
   kill(agent, SIGKILL);
   waitpid(agent, nullptr, 0);
@@ -406,6 +409,14 @@ TEST(SpawnerDeathTest, NothingOutlivesAKilledAgent) {
     sched_yield();
   }
   EXPECT_FALSE(any_alive());
+}
+
+TEST(SpawnerDeathTest, NothingOutlivesAKilledAgent) {
+  ExpectNothingOutlivesAKilledAgent(/*stopped=*/false);
+}
+
+TEST(SpawnerDeathTest, NorWhenTheSpawnerStoodStill) {
+  ExpectNothingOutlivesAKilledAgent(/*stopped=*/true);
 }
 
 }  // namespace
