@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
 #include "client/cli/doctor/doctor.h"
+#include "device_agent/probe/clock_control.h"
 #include "device_agent/probe/machine.h"
 #include "device_agent/sensors/sensor_list.h"
 
@@ -74,13 +75,14 @@ Finding ExamineSynchronised() {
 }
 
 Finding ExamineGovernor(const std::string& root, const std::vector<int>& cpus) {
-  const std::string health = HealthOf(root, cpus);
-  if (health == "ok") {
+  const std::string uncontrolled =
+      UncontrolledClocks(root, cpus, ClockPolicy());
+  if (uncontrolled.empty()) {
     return {Level::kOk, "governor", "performance on every processor", ""};
   }
   const bool none = ReadGovernor(root, cpus.front()).empty();
   return {Level::kWarn, "governor",
-          absl::StrCat(health,
+          absl::StrCat(uncontrolled,
                        ": times wander, so that small gains cannot be "
                        "told from noise"),
           none ? "on hardware: modprobe the cpufreq driver; a virtual machine "
