@@ -75,19 +75,20 @@ Finding ExamineSynchronised() {
 }
 
 Finding ExamineGovernor(const std::string& root, const std::vector<int>& cpus) {
-  const std::string uncontrolled =
-      UncontrolledClocks(root, cpus, ClockPolicy());
-  if (uncontrolled.empty()) {
+  const std::string found = UncontrolledClocks(root, cpus, ClockPolicy());
+  if (found.empty()) {
     return {Level::kOk, "governor", "performance on every processor", ""};
   }
-  const bool none = ReadGovernor(root, cpus.front()).empty();
+  constexpr absl::string_view kRun = "; run: ";
+  const size_t remedy = found.find(std::string(kRun));
   return {Level::kWarn, "governor",
-          absl::StrCat(uncontrolled,
+          absl::StrCat(HealthOf(found.substr(0, remedy)),
                        ": times wander, so that small gains cannot be "
                        "told from noise"),
-          none ? "on hardware: modprobe the cpufreq driver; a virtual machine "
-                 "has none"
-               : "cpupower frequency-set -g performance"};
+          remedy == std::string::npos
+              ? "on hardware: modprobe the cpufreq driver; a virtual machine "
+                "has none"
+              : found.substr(remedy + kRun.size())};
 }
 
 std::vector<Finding> ExamineSensors(const std::string& root,
