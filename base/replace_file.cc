@@ -26,7 +26,10 @@ absl::Status CannotWrite(const std::string& path, int error) {
 absl::Status ReplaceFile(const std::string& path, std::string_view bytes,
                          mode_t mode) {
   const std::string beside = absl::StrCat(path, ".", getpid(), ".tmp");
-  UniqueFd fd(open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+  // Left by a crash, or put there by somebody who wants the bytes elsewhere.
+  unlink(beside.c_str());
+  UniqueFd fd(open(beside.c_str(),
+                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                    mode & 0700));
   if (!fd.valid()) return CannotWrite(path, errno);
   // The mask of the process must not widen or narrow it.
@@ -51,10 +54,15 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path,
     return errno == ENOENT ? absl::NotFoundError(why)
                            : absl::UnavailableError(why);
   }
+  return ReadSmallFile(fd.get(), path, max_bytes);
+}
+
+absl::StatusOr<std::string> ReadSmallFile(int fd, const std::string& path,
+                                          size_t max_bytes) {
   std::string bytes;
   char buffer[16 << 10];
   while (true) {
-    const ssize_t got = read(fd.get(), buffer, sizeof buffer);
+    const ssize_t got = read(fd, buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
       return absl::UnavailableError(

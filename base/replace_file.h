@@ -23,6 +23,10 @@ absl::Status ReplaceFile(const std::string& path, std::string_view bytes,
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path,
                                           size_t max_bytes = 1 << 20);
 
+// The same of an open one; `path` is for messages.
+absl::StatusOr<std::string> ReadSmallFile(int fd, const std::string& path,
+                                          size_t max_bytes = 1 << 20);
+
 }  // namespace regatta
 
 #endif  // REGATTA_BASE_REPLACE_FILE_H_

@@ -17,7 +17,8 @@ namespace regatta {
 struct AgentSecurityFlags {
   SecurityFlags shared;
   MetricsFlags metrics;
-  std::string join;   // a token; used only while the folder has no identity
+  std::string join;   // a token as JoinToken::Read takes it; used only while
+                      // the folder has no identity
   std::string enrol;  // HOST:PORT; "": the tracker's host and its next port
 };
 

@@ -26,9 +26,11 @@ void AddTrackerFlags(CLI::App* app, AgentFlags* flags,
   AddSecurityFlags(app, &security->shared);
   AddMetricsFlags(app, &security->metrics);
   app->add_option("--join", security->join,
-                  "Token of `regatta certs token`, by which this board gets "
-                  "its certificate the first time")
-      ->type_name("TOKEN");
+                  "@FILE with the token of `regatta certs token`, or - for "
+                  "standard input, by which this board gets its certificate "
+                  "the first time; the token itself would show to others on "
+                  "the machine")
+      ->type_name("@FILE");
   app->add_option("--enrol", security->enrol,
                   "Address where the tracker lets newcomers join")
       ->type_name("HOST:PORT")

@@ -38,6 +38,7 @@ struct CloseServer {
 };
 // For the audit: who was refused what, and why.
 struct Refusal {
+  SessionId session;
   std::string who;
   std::string what;
   std::string why;

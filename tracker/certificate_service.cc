@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "proto/grpc_status_service.h"
 #include "proto/security/access_service.h"
+#include "proto/security/listening_socket.h"
 
 namespace regatta {
 namespace {
@@ -25,14 +26,9 @@ absl::StatusOr<PublicKey> ReadRequest(const std::string& pem) {
   return PublicKey::OfRequest(pem);
 }
 
-template <typename Response>
-grpc::ServerUnaryReactor* Reply(grpc::CallbackServerContext* context,
-                                absl::StatusOr<Response> result,
-                                Response* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  if (result.ok()) *response = *std::move(result);
-  reactor->Finish(ToGrpc(result.status()));
-  return reactor;
+absl::Status TooMany() {
+  return absl::ResourceExhaustedError(
+      "too many want a certificate at once; try again in a few seconds");
 }
 
 }  // namespace
@@ -46,15 +42,31 @@ v1::NewCertificate AuthorityDesk::Answer(
   return answer;
 }
 
-absl::StatusOr<v1::NewCertificate> AuthorityDesk::Join(
+bool AuthorityDesk::MayJoin(const std::string& address) {
+  const SteadyTime now = clock_.Steady();
+  std::lock_guard lock(mutex_);
+  if (joins_.size() > kMaxAddresses) joins_.clear();
+  return joins_.try_emplace(address, kJoinsPerSecond, kJoinsAtOnce, now)
+      .first->second.Take(1, now);
+}
+
+void AuthorityDesk::Join(const v1::JoinRequest& request,
+                         const std::string& address, Done done) {
+  if (!MayJoin(address)) return done(TooMany());
+  const bool posted =
+      newcomers_.Post([this, &request, done] { done(JoinNow(request)); });
+  if (!posted) done(TooMany());
+}
+
+void AuthorityDesk::Renew(const Certificate& have,
+                          const std::string& request_pem, Done done) {
+  const bool posted = renewals_.Post(
+      [this, have, request_pem, done] { done(RenewNow(have, request_pem)); });
+  if (!posted) done(TooMany());
+}
+
+absl::StatusOr<v1::NewCertificate> AuthorityDesk::JoinNow(
     const v1::JoinRequest& request) {
-  {
-    std::lock_guard lock(mutex_);
-    if (!joins_.Take(1, clock_.Steady())) {
-      return absl::ResourceExhaustedError(
-          "too many join at once; try again in a few seconds");
-    }
-  }
   if (authority_ == nullptr) {
     return absl::FailedPreconditionError("this tracker has no authority");
   }
@@ -70,9 +82,8 @@ absl::StatusOr<v1::NewCertificate> AuthorityDesk::Join(
   return Answer(issued);
 }
 
-absl::StatusOr<v1::NewCertificate> AuthorityDesk::Renew(
-    const Identity& identity, const std::string& serial,
-    const std::string& request_pem) {
+absl::StatusOr<v1::NewCertificate> AuthorityDesk::RenewNow(
+    const Certificate& have, const std::string& request_pem) {
   if (authority_ == nullptr) {
     return absl::FailedPreconditionError(
         "this tracker has no authority to renew certificates with; start it "
@@ -80,54 +91,62 @@ absl::StatusOr<v1::NewCertificate> AuthorityDesk::Renew(
   }
   ASSIGN_OR_RETURN(const PublicKey key, ReadRequest(request_pem));
   ASSIGN_OR_RETURN(const Authority::Issued issued,
-                   authority_->Renew(identity, serial, key, clock_.Wall()));
+                   authority_->Renew(have, key, clock_.Wall()));
   return Answer(issued);
 }
 
 absl::StatusOr<std::string> AuthorityDesk::Revocations() {
-  if (authority_ != nullptr) return authority_->Revocations();
-  if (tls_ == nullptr) return std::string();
-  const auto material = tls_->material();
-  const auto& revoked = material->trust.revoked();
-  return revoked ? revoked->Pem() : std::string();
+  if (authority_ != nullptr) return authority_->Revocations(clock_.Wall());
+  return KnownRevocations();
+}
+
+std::string AuthorityDesk::KnownRevocations() const {
+  return tls_ == nullptr ? "" : tls_->material()->trust.RevokedPem();
 }
 
 grpc::ServerUnaryReactor* EnrolmentServiceImpl::Join(
     grpc::CallbackServerContext* context, const v1::JoinRequest* request,
     v1::NewCertificate* response) {
-  auto joined = desk_->Join(*request);
-  if (!joined.ok()) {
-    audit_->Refused("newcomer", context->peer(), "EnrolmentService/Join",
-                    std::string(joined.status().message()));
-  }
-  return Reply(context, std::move(joined), response);
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  desk_->Join(*request, std::string(PeerAddress(context->peer())),
+              [this, reactor, response, from = context->peer()](
+                  absl::StatusOr<v1::NewCertificate> joined) {
+                if (joined.ok()) {
+                  *response = *std::move(joined);
+                } else {
+                  audit_->Refused("newcomer", from, "EnrolmentService/Join",
+                                  std::string(joined.status().message()));
+                }
+                reactor->Finish(ToGrpc(joined.status()));
+              });
+  return reactor;
 }
 
 grpc::ServerUnaryReactor* CertificateServiceImpl::Renew(
     grpc::CallbackServerContext* context, const v1::RenewRequest* request,
     v1::NewCertificate* response) {
-  const auto caller = PeerOf(*context);
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const auto certificate = Certificate::FromPem(PeerCertificate(*context));
-  if (!caller || !certificate.ok()) {
-    return Reply<v1::NewCertificate>(
-        context,
+  if (!PeerOf(*context) || !certificate.ok()) {
+    reactor->Finish(ToGrpc(
         absl::FailedPreconditionError("in plain text nobody has a certificate "
-                                      "that could be renewed"),
-        response);
+                                      "that could be renewed")));
+    return reactor;
   }
-  return Reply(
-      context,
-      desk_->Renew(*caller, certificate->Serial(), request->request_pem()),
-      response);
+  desk_->Renew(*certificate, request->request_pem(),
+               [reactor, response](absl::StatusOr<v1::NewCertificate> renewed) {
+                 if (renewed.ok()) *response = *std::move(renewed);
+                 reactor->Finish(ToGrpc(renewed.status()));
+               });
+  return reactor;
 }
 
 grpc::ServerUnaryReactor* CertificateServiceImpl::GetRevocations(
-    grpc::CallbackServerContext* context,
-    const v1::GetRevocationsRequest* request, v1::Revocations* response) {
-  auto pem = desk_->Revocations();
+    grpc::CallbackServerContext* context, const v1::GetRevocationsRequest*,
+    v1::Revocations* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  if (pem.ok()) response->set_crl_pem(*pem);
-  reactor->Finish(ToGrpc(pem.status()));
+  response->set_crl_pem(desk_->KnownRevocations());
+  reactor->Finish(grpc::Status::OK);
   return reactor;
 }
 

@@ -40,30 +40,38 @@ struct Pace {
 
 grpc::ServerBidiReactor<v1::AgentMessage, v1::TrackerMessage>*
 FleetServiceImpl::Session(grpc::CallbackServerContext* context) {
-  std::shared_ptr<Reactor> reactor = Reactor::Make(context, kMaxQueuedBytes, options_.unread);
+  std::shared_ptr<Reactor> reactor =
+      Reactor::Make(context, kMaxQueuedBytes, options_.unread);
   const SessionId session = sessions_.Add(reactor);
   SessionCaller caller;
   caller.identity = PeerOf(*context);
   caller.local = IsLocalPeer(context->peer());
+  {
+    std::lock_guard lock(mutex_);
+    peers_[session] = context->peer();
+  }
   loop_.Post([session, caller = std::move(caller)](TrackerCore& core) {
     core.SessionOpened(session, caller);
   });
   auto pace = std::make_shared<Pace>(options_, clock_.Steady());
-  reactor->Begin(
-      {[this, session, reactor, pace](v1::AgentMessage message) {
-         const absl::Duration wait =
-             pace->Owe(message.ByteSizeLong(), clock_.Steady());
-         loop_.Post([session, reactor, wait,
-                     message = std::move(message)](TrackerCore& core) {
-           core.AgentSaid(session, message);
-           Reactor::ReadNextAfter(reactor, wait);
-         });
-       },
-       [this, session] {
-         sessions_.Remove(session);
-         loop_.Post(
-             [session](TrackerCore& core) { core.SessionClosed(session); });
-       }});
+  reactor->Begin({[this, session, reactor, pace](v1::AgentMessage message) {
+                    const absl::Duration wait =
+                        pace->Owe(message.ByteSizeLong(), clock_.Steady());
+                    loop_.Post(
+                        [session, reactor, wait,
+                         message = std::move(message)](TrackerCore& core) {
+                          core.AgentSaid(session, message);
+                          Reactor::ReadNextAfter(reactor, wait);
+                        });
+                  },
+                  [this, session] {
+                    sessions_.Remove(session);
+                    loop_.Post([this, session](TrackerCore& core) {
+                      core.SessionClosed(session);
+                      std::lock_guard lock(mutex_);
+                      peers_.erase(session);
+                    });
+                  }});
   return reactor.get();
 }
 
@@ -73,6 +81,12 @@ void FleetServiceImpl::Send(SessionId session, v1::TrackerMessage message) {
 
 void FleetServiceImpl::Close(SessionId session, const absl::Status& status) {
   if (auto reactor = sessions_.Find(session)) reactor->Close(status);
+}
+
+std::string FleetServiceImpl::From(SessionId session) const {
+  std::lock_guard lock(mutex_);
+  const auto found = peers_.find(session);
+  return found == peers_.end() ? "" : found->second;
 }
 
 }  // namespace regatta

@@ -3,7 +3,10 @@
 #ifndef REGATTA_TRACKER_FLEET_SERVICE_H_
 #define REGATTA_TRACKER_FLEET_SERVICE_H_
 
+#include <map>
 #include <memory>
+#include <mutex>
+#include <string>
 
 #include "base/clock.h"
 #include "regatta/v1/fleet_service.grpc.pb.h"
@@ -28,6 +31,8 @@ class FleetServiceImpl : public v1::FleetService::CallbackService {
   // Nothing happens when the session is gone.
   void Send(SessionId session, v1::TrackerMessage message);
   void Close(SessionId session, const absl::Status& status);
+  // The peer, as gRPC calls it; "": the session is gone.
+  std::string From(SessionId session) const;
 
  private:
   using Reactor = StreamReactor<v1::AgentMessage, v1::TrackerMessage>;
@@ -35,6 +40,8 @@ class FleetServiceImpl : public v1::FleetService::CallbackService {
   const TrackerOptions options_;
   const Clock& clock_;
   StreamTable<SessionId, Reactor> sessions_;
+  mutable std::mutex mutex_;
+  std::map<SessionId, std::string> peers_;
 };
 
 }  // namespace regatta

@@ -264,6 +264,7 @@ class TrackerCore {
   // --- distrust (tracker_guard.cc)
   // False: the session was closed, there are too many.
   bool RoomForSession(SessionId session);
+  int64_t CrowdOf(SessionId session) const;
   // Whether the session's certificate is of who says Hello, and of its devices.
   absl::Status CheckCaller(SessionId session, const v1::Hello& hello);
   absl::Status CheckOwnDevices(

@@ -19,6 +19,19 @@ constexpr absl::Duration kTakeoverWindow = absl::Minutes(10);
 
 }  // namespace
 
+// Of the sessions without a Hello, how many have the certificate of this one's
+// agent; 0 where it has none.
+int64_t TrackerCore::CrowdOf(SessionId session) const {
+  const auto own = callers_.find(session);
+  if (own == callers_.end()) return 0;
+  return std::count_if(unnamed_sessions_.begin(), unnamed_sessions_.end(),
+                       [&](const auto& unnamed) {
+                         const auto caller = callers_.find(unnamed.first);
+                         return caller != callers_.end() &&
+                                caller->second == own->second;
+                       });
+}
+
 bool TrackerCore::RoomForSession(SessionId session) {
   const char* full = nullptr;
   if (unnamed_sessions_.size() >
@@ -27,6 +40,8 @@ bool TrackerCore::RoomForSession(SessionId session) {
   } else if (unnamed_sessions_.size() + sessions_.size() >
              static_cast<size_t>(options_.max_sessions)) {
     full = "sessions";
+  } else if (CrowdOf(session) > options_.max_unnamed_sessions_per_agent) {
+    full = "sessions of one agent that have not said Hello";
   }
   if (full == nullptr) return true;
   NoteRefusal(session, "Session", absl::StrCat("too many ", full));
@@ -159,7 +174,7 @@ void TrackerCore::NoteRefusal(SessionId session, const std::string& what,
   } else if (named != sessions_.end()) {
     who = absl::StrCat("plain text, agent ", named->second);
   }
-  actions_.push_back(Refusal{std::move(who), what, why});
+  actions_.push_back(Refusal{session, std::move(who), what, why});
 }
 
 }  // namespace regatta

@@ -86,9 +86,11 @@ struct TrackerOptions {
   // spools.
   int64_t max_buffered_results = 50'000;
   int64_t max_buffered_bytes = int64_t{64} << 20;
-  // Sessions at once, and those among them without a Hello.
+  // Sessions at once, and those among them without a Hello, in all and with one
+  // certificate.
   int64_t max_sessions = 20'000;
   int64_t max_unnamed_sessions = 2'000;
+  int64_t max_unnamed_sessions_per_agent = 16;
   // An agent's messages are read no faster than this on average, with twice as
   // much at once.
   double messages_per_second = 500;

@@ -123,7 +123,7 @@ struct TrackerService::Parts {
           } else if constexpr (std::is_same_v<T, CloseServer>) {
             dispatch->Close(a.stream, a.status);
           } else {
-            audit->Refused(a.who, "", a.what, a.why);
+            audit->Refused(a.who, fleet->From(a.session), a.what, a.why);
           }
         },
         action);
@@ -134,8 +134,7 @@ struct TrackerService::Parts {
     CredentialKeeper::Options options;
     if (security.authority != nullptr) {
       options.renew = [this, tls = security.tls](const std::string& request) {
-        return desk->Renew(tls->self(), tls->material()->certificate.Serial(),
-                           request);
+        return desk->RenewNow(tls->material()->certificate, request);
       };
       options.revocations = [this] { return desk->Revocations(); };
       options.revocations_every = options.poll;

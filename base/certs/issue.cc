@@ -12,9 +12,6 @@
 namespace regatta {
 namespace {
 
-// Every step below fails only for want of memory or on a wrong argument.
-void Must(bool done) { CHECK(done) << "OpenSSL: " << OpenSslReason(); }
-
 void AddName(X509_NAME* name, const std::string& text) {
   Must(X509_NAME_add_entry_by_txt(
            name, "CN", MBSTRING_UTF8,
@@ -94,12 +91,7 @@ absl::StatusOr<PublicKey> PublicKey::OfRequest(std::string_view request_pem) {
         absl::StrCat("the request has no key: ", OpenSslReason()));
   }
   PublicKey found(std::shared_ptr<EVP_PKEY>(key, EVP_PKEY_free));
-  char group[32] = "";
-  size_t size = 0;
-  EVP_PKEY_get_utf8_string_param(key, "group", group, sizeof group, &size);
-  if (EVP_PKEY_get_id(key) != EVP_PKEY_EC ||
-      std::string_view(group, size) != "prime256v1") {
-    ERR_clear_error();
+  if (!IsP256(key)) {
     return absl::InvalidArgumentError(
         "the request's key is not ECDSA on P-256");
   }

@@ -1,8 +1,12 @@
 #include "base/certs/join_token.h"
 
+#include <unistd.h>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/digest.h"
+#include "base/replace_file.h"
 #include "base/secret.h"
 
 namespace regatta {
@@ -11,6 +15,7 @@ namespace {
 constexpr std::string_view kPrefix = "rgt1-";
 constexpr size_t kSecretDigits = 32;
 constexpr size_t kFingerprintDigits = 64;
+constexpr size_t kMaxFileBytes = 4096;
 
 bool IsHex(std::string_view text) {
   return text.find_first_not_of("0123456789abcdef") == text.npos;
@@ -37,6 +42,19 @@ absl::StatusOr<JoinToken> JoinToken::Parse(std::string_view text) {
   return absl::InvalidArgumentError(
       "this is no join token as `regatta certs token` prints it "
       "(rgt1-SECRET-FINGERPRINT)");
+}
+
+absl::StatusOr<JoinToken> JoinToken::Read(const std::string& where) {
+  const bool file = where.starts_with('@');
+  if (!file && where != "-") return Parse(where);
+  const auto text =
+      file ? ReadSmallFile(where.substr(1), kMaxFileBytes)
+           : ReadSmallFile(STDIN_FILENO, "standard input", kMaxFileBytes);
+  if (!text.ok()) {
+    return absl::FailedPreconditionError(text.status().message());
+  }
+  const absl::string_view token = absl::StripAsciiWhitespace(*text);
+  return Parse({token.data(), token.size()});
 }
 
 std::string JoinToken::Text() const {

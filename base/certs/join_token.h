@@ -19,6 +19,11 @@ struct JoinToken {
   static JoinToken Make(std::string ca_fingerprint);
   // InvalidArgument, without quoting it, for what is no token.
   static absl::StatusOr<JoinToken> Parse(std::string_view text);
+  // The same of a secret that should stand on no command line: `@FILE` names
+  // the file that it is in, "-" is standard input, up to its end; what is
+  // neither is the token. Space around it counts for nothing.
+  // FailedPrecondition names the file and the system's reason.
+  static absl::StatusOr<JoinToken> Read(const std::string& where);
   std::string Text() const;
   // What the authority keeps: the secret's SHA-256.
   std::string Id() const;

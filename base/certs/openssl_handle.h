@@ -6,11 +6,14 @@
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/pem.h>
 #include <openssl/x509.h>
 
 #include <memory>
 #include <string>
 #include <string_view>
+
+#include "base/check.h"
 
 namespace regatta {
 
@@ -33,6 +36,18 @@ inline std::string OpenSslReason() {
   ERR_clear_error();
   const char* reason = error == 0 ? nullptr : ERR_reason_error_string(error);
   return reason == nullptr ? "unknown error" : reason;
+}
+
+// Ends the program over a step that fails only for want of memory or on a wrong
+// argument.
+inline void Must(bool done) { CHECK(done) << "OpenSSL: " << OpenSslReason(); }
+
+// Whether reading PEM stopped because nothing more of it comes, rather than on
+// something damaged.
+inline bool PemEnded() {
+  const unsigned long error = ERR_peek_last_error();
+  return error == 0 || (ERR_GET_LIB(error) == ERR_LIB_PEM &&
+                        ERR_GET_REASON(error) == PEM_R_NO_START_LINE);
 }
 
 inline BioHandle ReadBytes(std::string_view bytes) {

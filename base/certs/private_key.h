@@ -19,7 +19,7 @@ class PrivateKey {
  public:
   // Fresh, from the system's entropy.
   static PrivateKey Generate();
-  // InvalidArgument: no unencrypted key in PEM.
+  // InvalidArgument: no unencrypted key in PEM, or one of another kind.
   static absl::StatusOr<PrivateKey> FromPem(std::string_view pem);
 
   std::string Pem() const;
@@ -29,6 +29,14 @@ class PrivateKey {
   explicit PrivateKey(std::shared_ptr<EVP_PKEY> key) : key_(std::move(key)) {}
   std::shared_ptr<EVP_PKEY> key_;
 };
+
+// Whether it is ECDSA on P-256, private or public.
+bool IsP256(EVP_PKEY* key);
+
+// Of a file that is its owner's alone. NotFound: there is none.
+// FailedPrecondition names the file and what is wrong: others may read it, it
+// is no file, holds no such key.
+absl::StatusOr<PrivateKey> ReadPrivateKey(const std::string& path);
 
 }  // namespace regatta
 

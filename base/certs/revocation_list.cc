@@ -5,12 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/certs/openssl_handle.h"
-#include "base/check.h"
+#include "base/status_macros.h"
 
 namespace regatta {
 namespace {
-
-void Must(bool done) { CHECK(done) << "OpenSSL: " << OpenSslReason(); }
 
 // OpenSSL wants a date; nothing here goes by it: a list counts until a newer
 // one comes.
@@ -19,11 +17,15 @@ constexpr absl::Duration kNextUpdate = absl::Hours(24 * 365 * 10);
 using IntegerHandle = OpenSslHandle<ASN1_INTEGER, ASN1_INTEGER_free>;
 using TimeHandle = OpenSslHandle<ASN1_TIME, ASN1_TIME_free>;
 
-void AddSerial(X509_CRL* list, const std::string& serial, ASN1_TIME* when) {
+IntegerHandle Integer(const std::string& serial) {
   BIGNUM* raw = nullptr;
   Must(BN_hex2bn(&raw, serial.c_str()) > 0);
   const OpenSslHandle<BIGNUM, BN_free> number(raw);
-  const IntegerHandle integer(BN_to_ASN1_INTEGER(number.get(), nullptr));
+  return IntegerHandle(BN_to_ASN1_INTEGER(number.get(), nullptr));
+}
+
+void AddSerial(X509_CRL* list, const std::string& serial, ASN1_TIME* when) {
+  const IntegerHandle integer = Integer(serial);
   OpenSslHandle<X509_REVOKED, X509_REVOKED_free> entry(X509_REVOKED_new());
   Must(integer != nullptr && entry != nullptr &&
        X509_REVOKED_set_serialNumber(entry.get(), integer.get()) == 1 &&
@@ -57,16 +59,39 @@ RevocationList RevocationList::Make(const Certificate& authority,
 }
 
 absl::StatusOr<RevocationList> RevocationList::FromPem(std::string_view pem) {
-  const BioHandle bytes = ReadBytes(pem);
-  X509_CRL* list =
-      PEM_read_bio_X509_CRL(bytes.get(), nullptr, nullptr, nullptr);
-  if (list == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("no revocation list in PEM: ", OpenSslReason()));
+  ASSIGN_OR_RETURN(const std::vector<RevocationList> all, AllFromPem(pem));
+  if (all.empty()) {
+    return absl::InvalidArgumentError("no revocation list in PEM");
   }
-  // Looking up sorts a list that is not sorted, which is no thread's business.
-  X509_CRL_sort(list);
-  return RevocationList(std::shared_ptr<X509_CRL>(list, X509_CRL_free));
+  return all.front();
+}
+
+absl::StatusOr<std::vector<RevocationList>> RevocationList::AllFromPem(
+    std::string_view pem) {
+  const BioHandle bytes = ReadBytes(pem);
+  std::vector<RevocationList> all;
+  while (X509_CRL* list =
+             PEM_read_bio_X509_CRL(bytes.get(), nullptr, nullptr, nullptr)) {
+    // Looking up sorts a list that is not sorted, which is no thread's
+    // business.
+    X509_CRL_sort(list);
+    all.push_back(
+        RevocationList(std::shared_ptr<X509_CRL>(list, X509_CRL_free)));
+    if (all.size() > 100) {
+      return absl::InvalidArgumentError("more than 100 revocation lists");
+    }
+  }
+  const bool ended = PemEnded();
+  const std::string reason = OpenSslReason();
+  if (!ended) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("damaged revocation list in PEM: ", reason));
+  }
+  // Bytes without any list are no empty set of lists.
+  if (all.empty() && pem.find_first_not_of(" \t\r\n") != pem.npos) {
+    return absl::InvalidArgumentError("no revocation list in PEM");
+  }
+  return all;
 }
 
 std::string RevocationList::Pem() const {
@@ -88,6 +113,12 @@ bool RevocationList::Revokes(const Certificate& certificate) const {
   X509_REVOKED* entry = nullptr;
   return X509_CRL_get0_by_serial(list_.get(), &entry,
                                  X509_get0_serialNumber(certificate.get())) ==
+         1;
+}
+
+bool RevocationList::Revokes(const std::string& serial) const {
+  X509_REVOKED* entry = nullptr;
+  return X509_CRL_get0_by_serial(list_.get(), &entry, Integer(serial).get()) ==
          1;
 }
 

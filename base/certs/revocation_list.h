@@ -19,18 +19,23 @@ namespace regatta {
 
 class RevocationList {
  public:
-  // `serials`: as Certificate::Serial gives them; `number`: one more than that
-  // of the list before.
+  // `serials`: as Certificate::Serial gives them; `number`: more than that of
+  // any list of this authority before.
   static RevocationList Make(const Certificate& authority,
                              const PrivateKey& authority_key,
                              const std::vector<std::string>& serials,
                              int64_t number, absl::Time now);
   // InvalidArgument: no such list in PEM.
   static absl::StatusOr<RevocationList> FromPem(std::string_view pem);
+  // All of them, at most 100; none is no error. InvalidArgument: one that is
+  // damaged.
+  static absl::StatusOr<std::vector<RevocationList>> AllFromPem(
+      std::string_view pem);
 
   std::string Pem() const;
   bool SignedBy(const Certificate& authority) const;
   bool Revokes(const Certificate& certificate) const;
+  bool Revokes(const std::string& serial) const;
   int64_t Number() const;
 
  private:

@@ -4,9 +4,7 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -17,6 +15,7 @@
 #include "base/replace_file.h"
 #include "base/status_macros.h"
 #include "base/sync_path.h"
+#include "base/system_error.h"
 
 namespace regatta {
 namespace {
@@ -38,16 +37,10 @@ absl::StatusOr<std::string> ReadPart(const std::string& path) {
 }
 
 absl::StatusOr<PrivateKey> ReadKey(const std::string& path) {
-  struct stat file;
-  if (stat(path.c_str(), &file) == 0 && (file.st_mode & 077) != 0) {
-    return Wrong(path, absl::StrFormat("others may read the private key (mode "
-                                       "%04o); chmod 600 it",
-                                       file.st_mode & 07777));
-  }
-  ASSIGN_OR_RETURN(const std::string pem, ReadPart(path));
-  auto key = PrivateKey::FromPem(pem);
-  if (!key.ok()) return Wrong(path, key.status().message());
-  return key;
+  auto key = ReadPrivateKey(path);
+  if (!absl::IsNotFound(key.status())) return key;
+  return absl::FailedPreconditionError(
+      absl::StrCat(key.status().message(), kHowToGet));
 }
 
 // The key of the certificate: key.pem, or the one that a crash left beside it.
@@ -60,11 +53,6 @@ absl::StatusOr<PrivateKey> FindKey(const std::string& dir,
   if (waiting.ok() && certificate.BelongsTo(*waiting)) return waiting;
   RETURN_IF_ERROR(key.status());
   return Wrong(path, "is not the key of cert.pem beside it");
-}
-
-absl::Status System(const std::string& path, const char* what, int error) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("cannot ", what, " ", path, ": ", std::strerror(error)));
 }
 
 }  // namespace
@@ -82,26 +70,25 @@ absl::StatusOr<TlsMaterial> ReadTlsFolder(const std::string& dir,
   if (!certificate.ok())
     return Wrong(cert_path, certificate.status().message());
   ASSIGN_OR_RETURN(const PrivateKey key, FindKey(dir, *certificate));
-  std::optional<RevocationList> revoked;
+  std::vector<RevocationList> revoked;
   // As many revoked certificates as a lab will ever see.
   auto crl_pem = ReadSmallFile(crl_path, 64 << 20);
   if (!crl_pem.ok() && !absl::IsNotFound(crl_pem.status())) {
     return crl_pem.status();
   }
   if (crl_pem.ok()) {
-    auto list = RevocationList::FromPem(*crl_pem);
-    if (!list.ok()) return Wrong(crl_path, list.status().message());
-    revoked = *std::move(list);
+    auto lists = RevocationList::AllFromPem(*crl_pem);
+    if (!lists.ok()) return Wrong(crl_path, lists.status().message());
+    revoked = *std::move(lists);
   }
-  auto trust = Trust::Make(*std::move(authorities), std::move(revoked));
-  if (!trust.ok()) return Wrong(crl_path, trust.status().message());
-  auto identity = trust->Check(*certificate, now);
+  Trust trust = Trust::Make(*std::move(authorities), revoked);
+  auto identity = trust.Check(*certificate, now);
   if (!identity.ok()) {
     return Wrong(cert_path,
                  absl::StrCat(identity.status().message(), kHowToGet));
   }
   return TlsMaterial{key,    *certificate, chain_pem,
-                     ca_pem, *identity,    *std::move(trust)};
+                     ca_pem, *identity,    std::move(trust)};
 }
 
 bool HasNoIdentity(const std::string& dir) {
@@ -118,10 +105,18 @@ absl::Status MakeTlsFolder(const std::string& dir) {
   }
   if (mkdir(dir.c_str(), 0700) == 0) return absl::OkStatus();
   const int failed = errno;
-  if (failed == EEXIST && std::filesystem::is_directory(dir, error)) {
-    return absl::OkStatus();
+  struct stat folder = {};
+  if (failed != EEXIST || stat(dir.c_str(), &folder) != 0 ||
+      !S_ISDIR(folder.st_mode)) {
+    return SystemError(dir, "make the folder", failed);
   }
-  return System(dir, "make the folder", failed);
+  // They could put files of their own in the place of ours.
+  if ((folder.st_mode & 022) != 0) {
+    return Wrong(dir, absl::StrFormat("others may write into the folder (mode "
+                                      "%04o); chmod go-w it",
+                                      folder.st_mode & 07777));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status WritePair(const std::string& dir, const PrivateKey& key,
@@ -130,10 +125,10 @@ absl::Status WritePair(const std::string& dir, const PrivateKey& key,
   RETURN_IF_ERROR(ReplaceFile(key_path + ".new", key.Pem(), 0600));
   RETURN_IF_ERROR(ReplaceFile(dir + "/cert.pem", chain_pem, 0644));
   if (std::rename((key_path + ".new").c_str(), key_path.c_str()) != 0) {
-    return System(key_path, "write", errno);
+    return SystemError(key_path, "write", errno);
   }
   if (const int error = SyncFolderOf(key_path); error != 0) {
-    return System(key_path, "write", error);
+    return SystemError(key_path, "write", error);
   }
   return absl::OkStatus();
 }

@@ -3,7 +3,8 @@
 //   ca.pem    the lab's authorities, one or more while they change
 //   cert.pem  its certificate, then its authority's
 //   key.pem   its private key, mode 0600
-//   crl.pem   revoked certificates; may be missing
+//   crl.pem   revoked certificates, a list of each authority; may be missing.
+//             A list of an authority that is not in ca.pem counts for nothing
 //
 // A new pair is written beside and renamed, the certificate first: between the
 // two renames, and after a crash there, key and certificate do not belong
@@ -43,7 +44,8 @@ absl::StatusOr<TlsMaterial> ReadTlsFolder(const std::string& dir,
 // True where nothing of an identity is in the folder yet.
 bool HasNoIdentity(const std::string& dir);
 
-// Makes the folder (mode 0700) when missing.
+// Makes the folder (mode 0700) when missing. FailedPrecondition: why not, or
+// others may write into the one that is there.
 absl::Status MakeTlsFolder(const std::string& dir);
 
 // Each is durable when it returns OK; the folder exists. A pair of `key` and

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/digest.h"
 #include "base/log.h"
 #include "base/memory_file.h"
 #include "base/status_macros.h"
@@ -17,34 +18,15 @@
 namespace regatta {
 namespace {
 
-constexpr size_t kMaxPeers = 8192;
+// More than a daemon has connections.
+constexpr size_t kMaxPeers = 32'768;
 
-}  // namespace
-
-absl::StatusOr<std::shared_ptr<TlsIdentity>> TlsIdentity::Open(
-    const std::string& dir, RoleSet roles, const Clock& clock) {
-  ASSIGN_OR_RETURN(TlsMaterial material, ReadTlsFolder(dir, clock.Wall()));
-  if (!roles.Has(material.identity.role)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(dir, "/cert.pem is of ", IdentityUri(material.identity),
-                     ", which may not do this; issue one of another role"));
-  }
-  std::shared_ptr<TlsIdentity> identity(
-      new TlsIdentity(dir, clock, std::move(material)));
-  identity->stamp_ = identity->Stamp();
-  return identity;
-}
-
-std::shared_ptr<const TlsMaterial> TlsIdentity::material() const {
-  std::lock_guard lock(mutex_);
-  return material_;
-}
-
-std::string TlsIdentity::Stamp() const {
+// Differs when a file of the folder does.
+std::string Stamp(const std::string& dir) {
   std::string stamp;
   for (const char* name : {"/ca.pem", "/cert.pem", "/key.pem", "/crl.pem"}) {
     struct stat file;
-    if (stat((dir_ + name).c_str(), &file) != 0) {
+    if (stat((dir + name).c_str(), &file) != 0) {
       absl::StrAppend(&stamp, "-;");
       continue;
     }
@@ -55,8 +37,29 @@ std::string TlsIdentity::Stamp() const {
   return stamp;
 }
 
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<TlsIdentity>> TlsIdentity::Open(
+    const std::string& dir, RoleSet roles, const Clock& clock) {
+  // First: what changes while it is read is read again.
+  std::string stamp = Stamp(dir);
+  ASSIGN_OR_RETURN(TlsMaterial material, ReadTlsFolder(dir, clock.Wall()));
+  if (!roles.Has(material.identity.role)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(dir, "/cert.pem is of ", IdentityUri(material.identity),
+                     ", which may not do this; issue one of another role"));
+  }
+  return std::shared_ptr<TlsIdentity>(
+      new TlsIdentity(dir, clock, std::move(material), std::move(stamp)));
+}
+
+std::shared_ptr<const TlsMaterial> TlsIdentity::material() const {
+  std::lock_guard lock(mutex_);
+  return material_;
+}
+
 absl::Status TlsIdentity::Reload() {
-  const std::string stamp = Stamp();
+  const std::string stamp = Stamp(dir_);
   {
     std::lock_guard lock(mutex_);
     if (stamp == stamp_) return absl::OkStatus();
@@ -80,8 +83,14 @@ absl::Status TlsIdentity::Reload() {
 }
 
 absl::StatusOr<Identity> TlsIdentity::CheckPeer(std::string_view pem) {
+  ASSIGN_OR_RETURN(Judged judged, JudgePeer(pem));
+  return std::move(judged.identity);
+}
+
+absl::StatusOr<TlsIdentity::Judged> TlsIdentity::JudgePeer(
+    std::string_view pem) {
   const absl::Time now = clock_.Wall();
-  std::string key(pem);
+  std::string key = Sha256({pem});
   std::shared_ptr<const TlsMaterial> material;
   {
     std::lock_guard lock(mutex_);
@@ -90,7 +99,7 @@ absl::StatusOr<Identity> TlsIdentity::CheckPeer(std::string_view pem) {
     // Nothing that it was judged by has changed.
     if (known != peers_.end() && known->second.by == material &&
         now >= known->second.not_before && now <= known->second.not_after) {
-      return known->second.identity;
+      return known->second;
     }
   }
   auto certificate = Certificate::FromPem(pem);
@@ -99,12 +108,21 @@ absl::StatusOr<Identity> TlsIdentity::CheckPeer(std::string_view pem) {
   }
   ASSIGN_OR_RETURN(const Identity identity,
                    material->trust.Check(*certificate, now));
+  const Judged judged = {identity, certificate->NotBefore(),
+                         certificate->NotAfter(), material};
   std::lock_guard lock(mutex_);
   // Only certificates that counted are kept: strangers cannot fill it.
-  if (peers_.size() >= kMaxPeers) peers_.clear();
-  peers_[std::move(key)] = {identity, certificate->NotBefore(),
-                            certificate->NotAfter(), material};
-  return identity;
+  if (peers_.size() >= kMaxPeers) MakeRoom();
+  peers_[std::move(key)] = judged;
+  return judged;
+}
+
+void TlsIdentity::MakeRoom() {
+  const absl::Time now = clock_.Wall();
+  std::erase_if(peers_, [&](const auto& peer) {
+    return peer.second.by != material_ || peer.second.not_after < now;
+  });
+  if (peers_.size() >= kMaxPeers) peers_.erase(peers_.begin());
 }
 
 absl::StatusOr<std::string> TlsIdentity::PairPath() {

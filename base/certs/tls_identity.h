@@ -42,19 +42,30 @@ class TlsIdentity {
   // counted is remembered while nothing in the folder changes, but for its
   // dates.
   absl::StatusOr<Identity> CheckPeer(std::string_view pem);
+  // The same, with what it was judged by and until when that holds: as long as
+  // material() is `by` and it is not later than `not_after`.
+  struct Judged {
+    Identity identity;
+    absl::Time not_before;
+    absl::Time not_after;
+    std::shared_ptr<const TlsMaterial> by;
+  };
+  absl::StatusOr<Judged> JudgePeer(std::string_view pem);
 
   // A path whose bytes are key and chain, always of one pair: a file in memory
   // that Reload replaces at once. For libraries that read files.
   absl::StatusOr<std::string> PairPath();
 
  private:
-  TlsIdentity(std::string dir, const Clock& clock, TlsMaterial material)
+  TlsIdentity(std::string dir, const Clock& clock, TlsMaterial material,
+              std::string stamp)
       : dir_(std::move(dir)),
         clock_(clock),
         self_(material.identity),
-        material_(std::make_shared<const TlsMaterial>(std::move(material))) {}
-  std::string Stamp() const;  // differs when a file of the folder does
-  absl::Status FillPair();    // REQUIRES: mutex_
+        material_(std::make_shared<const TlsMaterial>(std::move(material))),
+        stamp_(std::move(stamp)) {}
+  void MakeRoom();          // REQUIRES: mutex_
+  absl::Status FillPair();  // REQUIRES: mutex_
 
   const std::string dir_;
   const Clock& clock_;
@@ -63,13 +74,7 @@ class TlsIdentity {
   std::shared_ptr<const TlsMaterial> material_;
   std::string stamp_;  // of what was read last, good or bad
   UniqueFd pair_;
-  struct Peer {
-    Identity identity;
-    absl::Time not_before;
-    absl::Time not_after;
-    std::shared_ptr<const TlsMaterial> by;  // what it was judged by
-  };
-  std::unordered_map<std::string, Peer> peers_;  // by PEM
+  std::unordered_map<std::string, Judged> peers_;  // by SHA-256 of the PEM
 };
 
 }  // namespace regatta

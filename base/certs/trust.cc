@@ -19,24 +19,29 @@ std::string Utc(absl::Time time) {
 
 }  // namespace
 
-absl::StatusOr<Trust> Trust::Make(std::vector<Certificate> authorities,
-                                  std::optional<RevocationList> revoked) {
+Trust Trust::Make(std::vector<Certificate> authorities,
+                  const std::vector<RevocationList>& lists) {
   Trust trust;
   trust.authorities_ = std::move(authorities);
-  trust.revoked_ = std::move(revoked);
   trust.store_ = std::shared_ptr<X509_STORE>(X509_STORE_new(), X509_STORE_free);
   for (const Certificate& authority : trust.authorities_) {
     CHECK(X509_STORE_add_cert(trust.store_.get(), authority.get()) == 1);
-  }
-  if (trust.revoked_ &&
-      std::none_of(trust.authorities_.begin(), trust.authorities_.end(),
-                   [&](const Certificate& authority) {
-                     return trust.revoked_->SignedBy(authority);
-                   })) {
-    return absl::InvalidArgumentError(
-        "the revocation list is signed by no authority of this lab");
+    const RevocationList* newest = nullptr;
+    for (const RevocationList& list : lists) {
+      if (list.SignedBy(authority) &&
+          (newest == nullptr || list.Number() > newest->Number())) {
+        newest = &list;
+      }
+    }
+    if (newest != nullptr) trust.revoked_.push_back(*newest);
   }
   return trust;
+}
+
+std::string Trust::RevokedPem() const {
+  std::string pem;
+  for (const RevocationList& list : revoked_) pem += list.Pem();
+  return pem;
 }
 
 absl::StatusOr<Identity> Trust::Check(const Certificate& certificate,
@@ -63,7 +68,11 @@ absl::StatusOr<Identity> Trust::Check(const Certificate& certificate,
         "certificate ", serial, " is signed by no authority of this lab: ",
         X509_verify_cert_error_string(error)));
   }
-  if (revoked_ && revoked_->Revokes(certificate)) {
+  // Serials are random: no two authorities give the same.
+  if (std::any_of(revoked_.begin(), revoked_.end(),
+                  [&](const RevocationList& list) {
+                    return list.Revokes(certificate);
+                  })) {
     return absl::UnauthenticatedError(
         absl::StrCat("certificate ", serial, " is revoked"));
   }

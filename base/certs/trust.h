@@ -4,9 +4,7 @@
 #define REGATTA_BASE_CERTS_TRUST_H_
 
 #include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -21,10 +19,11 @@ namespace regatta {
 
 class Trust {
  public:
-  // Authorities may be several, while one takes over from another. A list that
-  // none of them signed: InvalidArgument.
-  static absl::StatusOr<Trust> Make(std::vector<Certificate> authorities,
-                                    std::optional<RevocationList> revoked);
+  // Authorities may be several, while one takes over from another. Of the
+  // lists, in any order, the newest of each authority counts (of two with one
+  // number, the first), and none that no authority signed.
+  static Trust Make(std::vector<Certificate> authorities,
+                    const std::vector<RevocationList>& lists = {});
 
   // Who it is of. Unauthenticated says why it does not count: unknown
   // authority, out of date (with the dates and this machine's), revoked, no
@@ -33,12 +32,14 @@ class Trust {
                                  absl::Time now) const;
 
   const std::vector<Certificate>& authorities() const { return authorities_; }
-  const std::optional<RevocationList>& revoked() const { return revoked_; }
+  // The lists that count, at most one of each authority.
+  const std::vector<RevocationList>& revoked() const { return revoked_; }
+  std::string RevokedPem() const;
 
  private:
   Trust() = default;
   std::vector<Certificate> authorities_;
-  std::optional<RevocationList> revoked_;
+  std::vector<RevocationList> revoked_;
   std::shared_ptr<X509_STORE> store_;
 };
 

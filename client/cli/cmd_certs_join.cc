@@ -54,7 +54,11 @@ AddedCommand AddCertsJoin(CLI::App& certs) {
   CLI::App* command = certs.add_subcommand(
       "join", "Get a certificate with a token; the key is made and stays here");
   JoinOptions* options = &flags->options;
-  command->add_option("token", options->token, "What `certs token` printed")
+  command
+      ->add_option("token", options->token,
+                   "@FILE with what `certs token` printed, or - for standard "
+                   "input; the token itself would show to others on the "
+                   "machine")
       ->required();
   command
       ->add_option("--enrol", options->address,

@@ -1,6 +1,7 @@
 #include <iostream>
 
 #include "base/clock.h"
+#include "base/replace_file.h"
 #include "base/status_macros.h"
 #include "client/cli/certs_commands.h"
 #include "client/cli/exit_code.h"
@@ -11,6 +12,7 @@ namespace {
 struct Flags {
   std::string authority;
   SubjectFlags subject;
+  std::string out;
 };
 
 absl::Status Make(const Flags& flags) {
@@ -23,12 +25,16 @@ absl::Status Make(const Flags& flags) {
   ASSIGN_OR_RETURN(
       const JoinToken token,
       authority->MakeToken(scope, RealClock().Wall(), kTokenLife, ThisUser()));
-  std::cout << token.Text() << std::endl;
+  if (flags.out.empty()) {
+    std::cout << token.Text() << std::endl;
+  } else {
+    RETURN_IF_ERROR(ReplaceFile(flags.out, token.Text() + "\n", 0600));
+  }
   std::cerr << "Good once, for " << kTokenLife / absl::Minutes(1)
-            << " minutes: "
+            << " minutes; in a FILE of mode 0600: "
             << (scope.role == Role::kAgent
-                    ? "regatta-agent --tracker HOST:PORT --tls DIR --join TOKEN"
-                    : "regatta certs join --enrol HOST:PORT --tls DIR TOKEN")
+                    ? "regatta-agent --tracker HOST:PORT --tls DIR --join @FILE"
+                    : "regatta certs join --enrol HOST:PORT --tls DIR @FILE")
             << std::endl;
   return absl::OkStatus();
 }
@@ -48,6 +54,11 @@ AddedCommand AddCertsToken(CLI::App& certs) {
       "name or, without --name, one of its own choice");
   AddAuthorityFlag(command, &flags->authority);
   AddSubjectFlags(command, &flags->subject);
+  command
+      ->add_option("-o,--out", flags->out,
+                   "The file to write it to, mode 0600, instead of printing it")
+      ->type_name("FILE")
+      ->check(NotEmpty());
   return {command, [flags] { return Run(*flags); }};
 }
 

@@ -322,7 +322,7 @@ absl::Status Serve(Flags flags) {
     std::cout << "boards   join by the token of `regatta certs token --role "
                  "agent --authority "
               << identities->authority() << "`: regatta-agent --tracker "
-              << fleet.TrackerAt() << " --tls DIR --join TOKEN\n";
+              << fleet.TrackerAt() << " --tls DIR --join @FILE\n";
   }
   if (flags.dir != DefaultStateDir()) {
     std::cout << "commands elsewhere find it by: export REGATTA_SERVER="

@@ -11,7 +11,8 @@
 namespace regatta::cli {
 
 // A fresh key and its certificate, and what the lab trusts. Replaces what is in
-// the folder as base/certs/tls_folder.h says.
+// the folder as base/certs/tls_folder.h says, but for other authorities of the
+// same lab, which stay.
 absl::Status IssueFolder(Authority* authority, const std::string& dir,
                          const Identity& identity, absl::Time now,
                          absl::Duration life, const std::string& by);

@@ -6,18 +6,28 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/status_macros.h"
 #include "base/strings.h"
 #include "proto/grpc_status_service.h"
 
 namespace regatta {
 namespace {
 
-constexpr size_t kMaxCallers = 8192;
+// More than a daemon has connections.
+constexpr size_t kMaxCallers = 32'768;
 
 std::string Property(const grpc::AuthContext& context, const char* name) {
   const std::vector<grpc::string_ref> values = context.FindPropertyValues(name);
   if (values.size() != 1) return "";
   return std::string(values.front().data(), values.front().size());
+}
+
+// Who a certificate is of that counts no longer, but whose key was proven.
+std::string Named(const std::string& pem) {
+  const auto certificate = Certificate::FromPem(pem);
+  if (!certificate.ok()) return "unknown";
+  const auto identity = certificate->GetIdentity();
+  return identity.ok() ? IdentityUri(*identity) : "unknown";
 }
 
 std::string Method(std::string_view path) {
@@ -94,6 +104,7 @@ class AccessControl::CallInterceptor : public grpc::experimental::Interceptor {
       const std::string method = Method(info_->method());
       const MethodRule* rule = FindMethodRule(method);
       const grpc::Status status = methods->GetSendStatus();
+      if (status.ok()) access_->Succeeded(context);
       // A newcomer's failed try is a refusal, which its service notes.
       if (rule != nullptr && rule->audited &&
           (status.ok() || !rule->newcomers)) {
@@ -132,57 +143,85 @@ AccessControl::Interceptor() {
   return std::make_unique<CallInterceptorFactory>(this);
 }
 
+void AccessControl::Refused(const std::string& who, const std::string& method,
+                            const std::string& why) {
+  options_.audit->Refused(who, options_.from ? options_.from(who) : "", method,
+                          why);
+}
+
 grpc::Status AccessControl::Decide(const std::string& path,
                                    const std::string& certificate) {
   const std::string method = Method(path);
   const MethodRule* rule = FindMethodRule(method);
   if (options_.newcomers) {
     if (rule != nullptr && rule->newcomers) return grpc::Status::OK;
-    options_.audit->Refused("newcomer", "", method, "only Join is open here");
+    Refused("newcomer", method, "only Join is open here");
     return grpc::Status(grpc::StatusCode::UNAUTHENTICATED,
                         "this port only lets newcomers in, by Join");
   }
-  auto caller = options_.tls->CheckPeer(certificate);
-  if (!caller.ok()) {
-    options_.audit->Refused("unknown", "", method,
-                            std::string(caller.status().message()));
-    return ToGrpc(caller.status());
+  const auto judged = options_.tls->JudgePeer(certificate);
+  if (!judged.ok()) {
+    Refused(Named(certificate), method, std::string(judged.status().message()));
+    return ToGrpc(judged.status());
   }
+  const Identity& caller = judged->identity;
   absl::Status allowed = absl::OkStatus();
-  if (rule == nullptr || !rule->roles.Has(caller->role)) {
+  if (rule == nullptr || !rule->roles.Has(caller.role)) {
     allowed = absl::PermissionDeniedError(absl::StrCat(
-        IdentityUri(*caller), " may not call ", method.substr(0, 200), ": ",
-        ToAbsl(RoleName(caller->role)), " has no right to it"));
+        IdentityUri(caller), " may not call ", method.substr(0, 200), ": ",
+        ToAbsl(RoleName(caller.role)), " has no right to it"));
   } else {
-    allowed = CheckRate(*caller);
+    allowed = Admit(*judged, certificate);
   }
   if (!allowed.ok()) {
-    options_.audit->Refused(IdentityUri(*caller), "", method,
-                            std::string(allowed.message()));
+    Refused(IdentityUri(caller), method, std::string(allowed.message()));
   }
   return ToGrpc(allowed);
 }
 
-absl::Status AccessControl::CheckRate(const Identity& caller) {
+absl::Status AccessControl::Admit(const TlsIdentity::Judged& caller,
+                                  const std::string& certificate) {
   const SteadyTime now = options_.clock->Steady();
   std::lock_guard lock(mutex_);
-  if (rates_.size() > kMaxCallers) rates_.clear();
-  RateLimit& rate =
-      rates_
-          .try_emplace(IdentityUri(caller), kCallsPerSecond, kCallsAtOnce, now)
+  if (callers_.size() > kMaxCallers) callers_.clear();
+  Caller& known =
+      callers_
+          .try_emplace(IdentityUri(caller.identity),
+                       Caller{{kCallsPerSecond, kCallsAtOnce, now}, {}})
           .first->second;
-  if (rate.Take(1, now)) return absl::OkStatus();
+  if (caller.not_after > known.newest.not_after || known.newest.pem.empty()) {
+    known.newest = {certificate, caller.not_after, caller.by};
+  }
+  if (known.rate.Take(1, now)) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("more than ", kCallsPerSecond, " calls a second"));
 }
 
+absl::StatusOr<AccessControl::Shown> AccessControl::Judge(
+    const std::string& pem) {
+  ASSIGN_OR_RETURN(const TlsIdentity::Judged judged,
+                   options_.tls->JudgePeer(pem));
+  return Shown{pem, judged.not_after, judged.by};
+}
+
 void AccessControl::Began(grpc::ServerContextBase* context) {
+  if (options_.newcomers) return;  // anybody may try
   const std::string peer = context->peer();
-  if (options_.on_allowed) options_.on_allowed(peer);
-  if (options_.tls == nullptr || options_.newcomers) return;
-  LiveCall call = {PeerCertificate(*context), PeerName(*context), peer};
+  const std::string who = PeerName(*context);
+  if (options_.on_allowed) options_.on_allowed(peer, who);
+  if (options_.tls == nullptr) return;
+  const std::string pem = PeerCertificate(*context);
+  auto judged = Judge(pem);
+  // Revoked in this moment: for EndStale to end.
+  if (!judged.ok()) judged = Shown{pem, absl::InfiniteFuture(), nullptr};
   std::lock_guard lock(mutex_);
-  live_[context] = std::move(call);
+  live_[context] = {++calls_, *std::move(judged), who, peer};
+}
+
+void AccessControl::Succeeded(grpc::ServerContextBase* context) {
+  if (options_.newcomers && options_.on_allowed) {
+    options_.on_allowed(context->peer(), PeerName(*context));
+  }
 }
 
 void AccessControl::Ended(grpc::ServerContextBase* context) {
@@ -190,32 +229,64 @@ void AccessControl::Ended(grpc::ServerContextBase* context) {
   live_.erase(context);
 }
 
+absl::StatusOr<AccessControl::Shown> AccessControl::JudgeAnew(
+    const Shown& shown, const std::string& who) {
+  auto judged = Judge(shown.pem);
+  if (judged.ok() || shown.not_after >= options_.clock->Wall()) return judged;
+  // Expired, and good until then. Its owner may have renewed it.
+  std::string newest;
+  {
+    std::lock_guard lock(mutex_);
+    if (const auto caller = callers_.find(who); caller != callers_.end()) {
+      newest = caller->second.newest.pem;
+    }
+  }
+  if (newest.empty() || newest == shown.pem) return judged;
+  auto next = Judge(newest);
+  return next.ok() ? next : judged;
+}
+
 void AccessControl::EndStale() {
   if (options_.tls == nullptr) return;
-  std::map<std::string, absl::Status> judged;  // by certificate
-  std::lock_guard lock(mutex_);
-  for (auto it = live_.begin(); it != live_.end();) {
-    const LiveCall& call = it->second;
-    auto verdict = judged.find(call.certificate);
-    if (verdict == judged.end()) {
-      verdict = judged
-                    .emplace(call.certificate,
-                             options_.tls->CheckPeer(call.certificate).status())
-                    .first;
+  const auto material = options_.tls->material();
+  const absl::Time now = options_.clock->Wall();
+  std::vector<std::pair<grpc::ServerContextBase*, LiveCall>> doubtful;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [context, call] : live_) {
+      if (!call.certificate.Holds(material.get(), now)) {
+        doubtful.emplace_back(context, call);
+      }
     }
-    if (verdict->second.ok()) {
-      ++it;
-      continue;
-    }
-    LOG(kWarning) << LogEvent("call_ended") << LogPeer(call.who)
-                  << LogReason(std::string(verdict->second.message()))
-                  << "ending a call of " << call.who << ": "
-                  << verdict->second.message();
-    options_.audit->Refused(call.who, call.from, "a call that went on",
-                            std::string(verdict->second.message()));
-    it->first->TryCancel();
-    it = live_.erase(it);
   }
+  // Judging costs, and calls begin and end meanwhile.
+  std::vector<absl::StatusOr<Shown>> verdicts;
+  for (const auto& [context, call] : doubtful) {
+    verdicts.push_back(JudgeAnew(call.certificate, call.who));
+  }
+  for (size_t i = 0; i < doubtful.size(); ++i) {
+    const auto& [context, call] = doubtful[i];
+    if (!Settle(context, call.number, verdicts[i])) continue;
+    const std::string why(verdicts[i].status().message());
+    LOG(kWarning) << LogEvent("call_ended") << LogPeer(call.who)
+                  << LogReason(why) << "ending a call of " << call.who << ": "
+                  << why;
+    options_.audit->Refused(call.who, call.from, "a call that went on", why);
+  }
+}
+
+bool AccessControl::Settle(grpc::ServerContextBase* context, uint64_t number,
+                           const absl::StatusOr<Shown>& verdict) {
+  std::lock_guard lock(mutex_);
+  const auto found = live_.find(context);
+  if (found == live_.end() || found->second.number != number) return false;
+  if (verdict.ok()) {
+    found->second.certificate = *verdict;
+    return false;
+  }
+  context->TryCancel();
+  live_.erase(found);
+  return true;
 }
 
 }  // namespace regatta

@@ -12,7 +12,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
 #include "base/write_all.h"
+#include "proto/security/listening_socket.h"
 
 namespace regatta {
 namespace {
@@ -36,6 +39,17 @@ absl::StatusOr<UniqueFd> OpenForAppend(const std::string& path) {
   if (fd.valid()) return fd;
   return absl::FailedPreconditionError(absl::StrCat(
       "cannot append to the audit ", path, ": ", std::strerror(errno)));
+}
+
+// PATH, and the files before it: PATH.1, PATH.2 ...
+std::string OldPath(const std::string& path, int i) {
+  return i == 0 ? path : absl::StrCat(path, ".", i);
+}
+
+// Of what is alike. A peer has another port each time.
+std::string Key(const v1::AuditEntry& entry) {
+  return absl::StrCat(entry.who(), "\n", ToAbsl(PeerAddress(entry.from())),
+                      "\n", entry.what(), "\n", entry.result());
 }
 
 int64_t BytesOf(const UniqueFd& fd) {
@@ -88,24 +102,42 @@ v1::AuditEntry AuditLog::Entry(const std::string& who, const std::string& from,
   return entry;
 }
 
+void AuditLog::BeginMinute() {
+  if (clock_.Steady() - minute_ >= absl::Minutes(1)) EndMinute();
+}
+
+bool AuditLog::CountAlike(const std::string& key) {
+  const auto known = alike_.find(key);
+  if (known == alike_.end()) return false;
+  ++known->second.more;
+  return true;
+}
+
 void AuditLog::Did(const std::string& who, const std::string& from,
                    const std::string& what, const std::string& result) {
   const v1::AuditEntry entry = Entry(who, from, what, result);
+  const std::string key = Key(entry);
+  const bool failed = result != "ok";
   std::lock_guard lock(mutex_);
+  BeginMinute();
+  if (failed && CountAlike(key)) return;
+  Caller& caller = callers_[entry.who()];
+  if (caller.lines >= limits_.done_per_minute) {
+    ++caller.more;
+    return;
+  }
+  ++caller.lines;
+  if (failed) alike_[key].entry = entry;
   Write(entry);
 }
 
 void AuditLog::Refused(const std::string& who, const std::string& from,
                        const std::string& what, const std::string& why) {
   const v1::AuditEntry entry = Entry(who, from, what, "refused: " + why);
-  const std::string key = absl::StrCat(entry.who(), "\n", entry.from(), "\n",
-                                       entry.what(), "\n", entry.result());
+  const std::string key = Key(entry);
   std::lock_guard lock(mutex_);
-  if (clock_.Steady() - minute_ >= absl::Minutes(1)) EndMinute();
-  if (const auto known = alike_.find(key); known != alike_.end()) {
-    ++known->second.more;
-    return;
-  }
+  BeginMinute();
+  if (CountAlike(key)) return;
   if (lines_ >= limits_.refusals_per_minute) {
     ++others_;
     return;
@@ -134,7 +166,15 @@ void AuditLog::EndMinute() {
     entry.set_count(others_);
     Write(entry);
   }
+  for (const auto& [who, caller] : callers_) {
+    if (caller.more == 0) continue;
+    v1::AuditEntry entry = Entry(who, "", "several",
+                                 "done or failed: too many to list one by one");
+    entry.set_count(caller.more);
+    Write(entry);
+  }
   alike_.clear();
+  callers_.clear();
   others_ = 0;
   lines_ = 0;
   minute_ = clock_.Steady();
@@ -144,7 +184,7 @@ void AuditLog::Tick() {
   int fd = -1;
   {
     std::lock_guard lock(mutex_);
-    if (clock_.Steady() - minute_ >= absl::Minutes(1)) EndMinute();
+    BeginMinute();
     if (!unsynced_) return;
     unsynced_ = false;
     fd = fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0);
@@ -173,52 +213,78 @@ void AuditLog::Write(const v1::AuditEntry& entry) {
 }
 
 void AuditLog::Turn() {
-  for (int i = limits_.old_files; i >= 1; --i) {
-    const std::string from = i == 1 ? path_ : absl::StrCat(path_, ".", i - 1);
-    std::rename(from.c_str(), absl::StrCat(path_, ".", i).c_str());
-  }
-  auto fresh = OpenForAppend(path_);
+  // Where no new file can be made the old one goes on, beyond its size: what a
+  // minute may add is bounded, and nothing older is lost for it.
+  if (clock_.Steady() < turn_not_before_) return;
+  const std::string next = path_ + ".next";
+  unlink(next.c_str());
+  auto fresh = OpenForAppend(next);
   if (!fresh.ok()) {
     LOG(kError) << fresh.status().message();
+    turn_not_before_ = clock_.Steady() + absl::Minutes(1);
     return;
   }
+  for (int i = limits_.old_files; i >= 1; --i) {
+    std::rename(OldPath(path_, i - 1).c_str(), OldPath(path_, i).c_str());
+  }
+  std::rename(next.c_str(), path_.c_str());
   fd_ = *std::move(fresh);
   bytes_ = BytesOf(fd_);
 }
 
-absl::StatusOr<std::vector<v1::AuditEntry>> AuditLog::Newest(
+absl::StatusOr<std::vector<std::string>> AuditLog::NewestBytes(
     size_t limit) const {
-  std::string bytes;
-  {
-    std::lock_guard lock(mutex_);
-    if (!fd_.valid()) return std::vector<v1::AuditEntry>();
-    const int64_t size = BytesOf(fd_);
-    const int64_t begin = std::max<int64_t>(0, size - kMaxReadBytes);
-    bytes.resize(static_cast<size_t>(size - begin));
-    const ssize_t got = pread(fd_.get(), bytes.data(), bytes.size(), begin);
+  std::vector<std::string> files;
+  int64_t left = kMaxReadBytes;
+  size_t lines = 0;
+  std::lock_guard lock(mutex_);
+  for (int i = 0; fd_.valid() && i <= limits_.old_files; ++i) {
+    if (lines >= limit || left <= 0) break;
+    UniqueFd old;
+    if (i > 0) {
+      old.Reset(open(OldPath(path_, i).c_str(), O_RDONLY | O_CLOEXEC));
+      if (!old.valid()) break;  // it never turned so often
+    }
+    const UniqueFd& fd = i == 0 ? fd_ : old;
+    const int64_t size = BytesOf(fd);
+    const int64_t begin = std::max<int64_t>(0, size - left);
+    std::string bytes(static_cast<size_t>(size - begin), '\0');
+    const ssize_t got = pread(fd.get(), bytes.data(), bytes.size(), begin);
     if (got < 0) {
-      return absl::UnavailableError(absl::StrCat(
-          "cannot read the audit ", path_, ": ", std::strerror(errno)));
+      return absl::UnavailableError(absl::StrCat("cannot read the audit ",
+                                                 OldPath(path_, i), ": ",
+                                                 std::strerror(errno)));
     }
     bytes.resize(static_cast<size_t>(got));
     if (begin > 0) bytes.erase(0, bytes.find('\n') + 1);
+    left -= size;
+    lines += static_cast<size_t>(std::count(bytes.begin(), bytes.end(), '\n'));
+    files.push_back(std::move(bytes));
   }
-  std::vector<v1::AuditEntry> entries;
-  size_t end = bytes.size();
-  while (end > 0 && entries.size() < limit) {
-    size_t begin = bytes.rfind('\n', end - 1);
-    if (begin == end - 1) {  // the newline of the line before
-      --end;
-      continue;
+  return files;
+}
+
+absl::StatusOr<std::vector<v1::AuditEntry>> AuditLog::Newest(
+    size_t limit) const {
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, NewestBytes(limit));
+  std::vector<v1::AuditEntry> entries;  // newest first
+  for (const std::string& bytes : files) {
+    size_t end = bytes.size();
+    while (end > 0 && entries.size() < limit) {
+      size_t begin = bytes.rfind('\n', end - 1);
+      if (begin == end - 1) {  // the newline of the line before
+        --end;
+        continue;
+      }
+      begin = begin == bytes.npos ? 0 : begin + 1;
+      v1::AuditEntry entry;
+      if (google::protobuf::util::JsonStringToMessage(
+              bytes.substr(begin, end - begin), &entry)
+              .ok()) {
+        entries.push_back(std::move(entry));
+      }
+      end = begin;
     }
-    begin = begin == bytes.npos ? 0 : begin + 1;
-    v1::AuditEntry entry;
-    if (google::protobuf::util::JsonStringToMessage(
-            bytes.substr(begin, end - begin), &entry)
-            .ok()) {
-      entries.push_back(std::move(entry));
-    }
-    end = begin;
   }
   std::reverse(entries.begin(), entries.end());
   return entries;

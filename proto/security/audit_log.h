@@ -1,11 +1,13 @@
 // What was done that needs a right, and what was refused, in a file that is
 // only appended to: one line of JSON (v1::AuditEntry) each.
 //
-// A flood cannot fill the disk: refusals that are alike (who, from, what, why)
-// are one line at once and, at the end of their minute, one with the count of
-// the rest; there are at most 60 lines of refusals a minute, others are counted
-// together. At 64 MiB the file is renamed to PATH.1 and so on to PATH.4, the
-// oldest of which goes.
+// A flood cannot fill the disk, nor push out what was there before: refusals,
+// and failures, that are alike (who, from, what, why; ports apart) are one line
+// at once and, at the end of their minute, one with the count of the rest.
+// There are at most 60 lines of refusals a minute, others are counted together;
+// and at most 60 of what one caller did, others are counted for that caller. At
+// 64 MiB the file is renamed to PATH.1 and so on to PATH.4, the oldest of which
+// goes.
 //
 // Lines reach the disk within seconds (Tick), not before the call is answered.
 //
@@ -30,6 +32,7 @@ namespace regatta {
 
 struct AuditLimits {
   int refusals_per_minute = 60;
+  int done_per_minute = 60;  // by one caller
   int64_t max_file_bytes = int64_t{64} << 20;
   int old_files = 4;
 };
@@ -54,7 +57,7 @@ class AuditLog {
   // To be called every few seconds: writes what was counted, syncs.
   void Tick();
 
-  // The newest, oldest first.
+  // The newest, oldest first, of this file and of those before it.
   absl::StatusOr<std::vector<v1::AuditEntry>> Newest(size_t limit) const;
 
  private:
@@ -72,7 +75,12 @@ class AuditLog {
   // REQUIRES: mutex_.
   void Write(const v1::AuditEntry& entry);
   void Turn();
+  void BeginMinute();  // if the last one is over
   void EndMinute();
+  // Whether one like it was written this minute; counts it then.
+  bool CountAlike(const std::string& key);
+  // The newest lines, `limit` or more where there are, by file, newest first.
+  absl::StatusOr<std::vector<std::string>> NewestBytes(size_t limit) const;
 
   const std::string path_;
   const std::string daemon_;
@@ -91,6 +99,12 @@ class AuditLog {
   };
   std::map<std::string, Alike> alike_;
   int64_t others_ = 0;  // refusals beyond the limit
+  struct Caller {
+    int lines = 0;
+    int64_t more = 0;  // beyond the limit
+  };
+  std::map<std::string, Caller> callers_;  // of what was done this minute
+  SteadyTime turn_not_before_;             // after a turn that failed
 };
 
 }  // namespace regatta

@@ -1,10 +1,16 @@
 #include "proto/security/connection_gate.h"
 
+#include <set>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+
 namespace regatta {
 namespace {
 
 constexpr absl::Duration kWindow = absl::Minutes(1);
 constexpr absl::Duration kBackOffInterval = absl::Seconds(1);
+constexpr size_t kMaxNamed = 4;
 
 }  // namespace
 
@@ -33,24 +39,55 @@ ConnectionGate::Verdict ConnectionGate::Arrived(const std::string& peer,
   state.loopback = loopback;
   ++state.unproven;
   ++unproven_;
-  connections_[peer] = {address, /*proven=*/false};
+  ++unproven_from_[address];
+  connections_[peer] = {.address = address, .proven = false, .who = ""};
   return Verdict::kTake;
 }
 
-void ConnectionGate::Proven(const std::string& peer) {
+void ConnectionGate::Proven(const std::string& peer, const std::string& who) {
   const auto found = connections_.find(peer);
   if (found == connections_.end() || found->second.proven) return;
-  found->second.proven = true;
+  Connection& connection = found->second;
+  connection.proven = true;
+  connection.who = who;
   --unproven_;
-  --addresses_[found->second.address].unproven;
+  --addresses_[connection.address].unproven;
+  Less(&unproven_from_, connection.address);
+  ++proven_from_[who][connection.address];
+}
+
+void ConnectionGate::Less(Count* count, const std::string& address) {
+  const auto found = count->find(address);
+  if (found != count->end() && --found->second == 0) count->erase(found);
+}
+
+std::string ConnectionGate::From(const std::string& who) const {
+  std::vector<const Count*> counts = {&unproven_from_};
+  if (const auto proven = proven_from_.find(who);
+      proven != proven_from_.end()) {
+    counts.push_back(&proven->second);
+  }
+  std::set<std::string> addresses;
+  for (const Count* count : counts) {
+    for (const auto& [address, connections] : *count) {
+      addresses.insert(address);
+      if (addresses.size() > kMaxNamed) return "one of several addresses";
+    }
+  }
+  return absl::StrJoin(addresses, " or ");
 }
 
 std::string ConnectionGate::Ended(const std::string& peer, SteadyTime now) {
   const auto found = connections_.find(peer);
   if (found == connections_.end()) return "";
   std::string failed;
-  if (!found->second.proven) {
+  if (found->second.proven) {
+    const auto proven = proven_from_.find(found->second.who);
+    Less(&proven->second, found->second.address);
+    if (proven->second.empty()) proven_from_.erase(proven);
+  } else {
     failed = found->second.address;
+    Less(&unproven_from_, failed);
     --unproven_;
     Address& state = addresses_[failed];
     --state.unproven;

@@ -39,12 +39,17 @@ class ConnectionGate {
   // taken: it is forgotten at once.
   Verdict Arrived(const std::string& peer, const std::string& address,
                   bool loopback, SteadyTime now);
-  // It made a call that was allowed.
-  void Proven(const std::string& peer);
+  // It made a call that was allowed, of `who`.
+  void Proven(const std::string& peer, const std::string& who);
   // It ended. A failure if it was not proven: its address; "" otherwise.
   std::string Ended(const std::string& peer, SteadyTime now);
   // Forgets addresses without a failure in the last minute.
   void Tick(SteadyTime now);
+
+  // Where something that `who` did, or somebody who is not known yet (""), must
+  // have come from: the address, or those that it can be, of all connections
+  // that are unproven or proven by `who`.
+  std::string From(const std::string& who) const;
 
   int open() const { return static_cast<int>(connections_.size()); }
   int unproven() const { return unproven_; }
@@ -54,6 +59,7 @@ class ConnectionGate {
   struct Connection {
     std::string address;
     bool proven = false;
+    std::string who;  // once proven
   };
   struct Address {
     int unproven = 0;
@@ -61,12 +67,16 @@ class ConnectionGate {
     std::deque<SteadyTime> failures;  // at most failures_per_minute kept
     SteadyTime taken;                 // last one while backing off
   };
+  using Count = std::map<std::string, int>;  // of connections, by address
   void Prune(Address& address, SteadyTime now);
+  static void Less(Count* count, const std::string& address);
 
   const GateLimits limits_;
   std::map<std::string, Connection> connections_;
   std::map<std::string, Address> addresses_;
   int unproven_ = 0;
+  Count unproven_from_;
+  std::map<std::string, Count> proven_from_;  // by who
 };
 
 }  // namespace regatta

@@ -1,6 +1,5 @@
 #include "proto/security/credential_keeper.h"
 
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -30,7 +29,7 @@ absl::Status RenewIdentity(TlsIdentity* tls, const RenewCertificate& renew,
                    Certificate::AllFromPem(fresh.ca_pem()));
   ASSIGN_OR_RETURN(const Certificate certificate,
                    Certificate::FromPem(fresh.chain_pem()));
-  ASSIGN_OR_RETURN(const Trust trust, Trust::Make(authorities, std::nullopt));
+  const Trust trust = Trust::Make(authorities);
   ASSIGN_OR_RETURN(const Identity identity, trust.Check(certificate, now));
   if (!certificate.BelongsTo(key) || identity != tls->self()) {
     return absl::InternalError(absl::StrCat(
@@ -101,13 +100,16 @@ void CredentialKeeper::Tick() {
 absl::Status CredentialKeeper::TakeRevocations() {
   ASSIGN_OR_RETURN(const std::string pem, options_.revocations());
   if (pem.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const RevocationList list, RevocationList::FromPem(pem));
+  ASSIGN_OR_RETURN(const std::vector<RevocationList> news,
+                   RevocationList::AllFromPem(pem));
   const auto material = tls_->material();
-  const auto& known = material->trust.revoked();
-  // An older one must not bring anybody back.
-  if (known && list.Number() <= known->Number()) return absl::OkStatus();
-  RETURN_IF_ERROR(Trust::Make(material->trust.authorities(), list).status());
-  RETURN_IF_ERROR(WriteRevocations(tls_->dir(), pem));
+  std::vector<RevocationList> lists = material->trust.revoked();
+  lists.insert(lists.end(), news.begin(), news.end());
+  // Of each authority the newest: an older one must not bring anybody back.
+  const Trust trust = Trust::Make(material->trust.authorities(), lists);
+  const std::string merged = trust.RevokedPem();
+  if (merged == material->trust.RevokedPem()) return absl::OkStatus();
+  RETURN_IF_ERROR(WriteRevocations(tls_->dir(), merged));
   return tls_->Reload();
 }
 

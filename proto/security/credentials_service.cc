@@ -95,7 +95,7 @@ absl::Status JudgePinned(const TlsCustomVerificationCheckRequest& request,
     return absl::UnauthenticatedError(
         "the tracker is not of the lab that the token is for");
   }
-  ASSIGN_OR_RETURN(const Trust trust, Trust::Make({*authority}, std::nullopt));
+  const Trust trust = Trust::Make({*authority});
   ASSIGN_OR_RETURN(const Certificate certificate,
                    Certificate::FromPem(View(request.peer_cert())));
   ASSIGN_OR_RETURN(const Identity peer, trust.Check(certificate, now));
@@ -143,7 +143,8 @@ std::shared_ptr<grpc::ChannelCredentials> MakeNewcomerCredentials(
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(
     const std::shared_ptr<TlsIdentity>& tls, ClientCertificate client,
-    AuditLog* audit) {
+    std::function<void(const std::string& who, const std::string& why)>
+        refused) {
   if (tls == nullptr) return grpc::InsecureServerCredentials();
   AllowTls13Only();
   ASSIGN_OR_RETURN(const std::string pair, tls->PairPath());
@@ -165,13 +166,11 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(
   options.set_cert_request_type(
       GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
   options.set_certificate_verifier(
-      Verifier([tls, audit](const TlsCustomVerificationCheckRequest& request) {
+      Verifier([tls, refused = std::move(refused)](
+                   const TlsCustomVerificationCheckRequest& request) {
         const absl::Status peer =
             tls->CheckPeer(View(request.peer_cert())).status();
-        if (!peer.ok()) {
-          audit->Refused(Claimed(request), "", "handshake",
-                         std::string(peer.message()));
-        }
+        if (!peer.ok()) refused(Claimed(request), std::string(peer.message()));
         return peer;
       }));
   return grpc::experimental::TlsServerCredentials(options);

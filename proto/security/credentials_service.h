@@ -9,12 +9,12 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "base/certs/tls_identity.h"
-#include "proto/security/audit_log.h"
 
 namespace regatta {
 
@@ -31,11 +31,12 @@ std::shared_ptr<grpc::ChannelCredentials> MakeNewcomerCredentials(
 
 enum class ClientCertificate { kRequired, kNotAsked };
 
-// Refused handshakes are noted in `audit`, which outlives the server.
-// ResourceExhausted: no descriptor is left.
+// `refused` is called for each refused handshake, from any thread: who the peer
+// says it is, and why. ResourceExhausted: no descriptor is left.
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(
     const std::shared_ptr<TlsIdentity>& tls, ClientCertificate client,
-    AuditLog* audit);
+    std::function<void(const std::string& who, const std::string& why)>
+        refused);
 
 }  // namespace regatta
 

@@ -3,7 +3,6 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
-#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -73,7 +72,7 @@ absl::Status CheckJoined(const v1::NewCertificate& joined,
     return absl::UnavailableError(
         "the tracker answered with a certificate of another lab or key");
   }
-  ASSIGN_OR_RETURN(const Trust trust, Trust::Make(authorities, std::nullopt));
+  const Trust trust = Trust::Make(authorities);
   ASSIGN_OR_RETURN(*identity, trust.Check(certificate, now));
   return absl::OkStatus();
 }
@@ -86,7 +85,7 @@ absl::StatusOr<Identity> JoinLab(const JoinOptions& options,
     return absl::FailedPreconditionError(
         absl::StrCat(options.dir, " has a certificate already"));
   }
-  ASSIGN_OR_RETURN(const JoinToken token, JoinToken::Parse(options.token));
+  ASSIGN_OR_RETURN(const JoinToken token, JoinToken::Read(options.token));
   // Before the token is used up.
   RETURN_IF_ERROR(MakeTlsFolder(options.dir));
   const PrivateKey key = PrivateKey::Generate();

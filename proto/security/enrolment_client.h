@@ -16,7 +16,7 @@ namespace regatta {
 struct JoinOptions {
   std::string dir;      // to be filled; made when missing
   std::string address;  // of the tracker's enrolment port, HOST:PORT
-  std::string token;    // as `regatta certs token` prints it
+  std::string token;    // as JoinToken::Read takes it
   std::string name;     // "": the token's
 };
 

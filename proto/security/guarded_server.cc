@@ -82,9 +82,14 @@ class GuardedServer::Listener {
     listening_.fd.Reset();
   }
 
-  void Proven(const std::string& peer) {
+  void Proven(const std::string& peer, const std::string& who) {
     std::lock_guard lock(mutex_);
-    gate_.Proven(peer);
+    gate_.Proven(peer, who);
+  }
+
+  std::string From(const std::string& who) {
+    std::lock_guard lock(mutex_);
+    return gate_.From(who);
   }
 
  private:
@@ -225,23 +230,30 @@ absl::StatusOr<std::unique_ptr<GuardedServer>> GuardedServer::Start(
   ASSIGN_OR_RETURN(Listening listening, ListenOn(address));
   const std::string host = SplitHostPort(address)->first;
   const std::string bound = absl::StrCat(host, ":", listening.port);
-  ASSIGN_OR_RETURN(
-      const std::shared_ptr<grpc::ServerCredentials> credentials,
-      MakeServerCredentials(guard.tls,
-                            guard.newcomers ? ClientCertificate::kNotAsked
-                                            : ClientCertificate::kRequired,
-                            guard.audit));
   auto parts = std::make_unique<Parts>();
   parts->listener = std::make_unique<Listener>(std::move(listening), guard);
   Listener* listener = parts->listener.get();
-  parts->access = std::make_unique<AccessControl>(
-      AccessControl::Options{.tls = guard.tls,
-                             .newcomers = guard.newcomers,
-                             .audit = guard.audit,
-                             .clock = guard.clock,
-                             .on_allowed = [listener](const std::string& peer) {
-                               listener->Proven(peer);
-                             }});
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials,
+                   MakeServerCredentials(
+                       guard.tls,
+                       guard.newcomers ? ClientCertificate::kNotAsked
+                                       : ClientCertificate::kRequired,
+                       [audit = guard.audit, listener](const std::string& who,
+                                                       const std::string& why) {
+                         audit->Refused(who, listener->From(""), "handshake",
+                                        why);
+                       }));
+  parts->access = std::make_unique<AccessControl>(AccessControl::Options{
+      .tls = guard.tls,
+      .newcomers = guard.newcomers,
+      .audit = guard.audit,
+      .clock = guard.clock,
+      .on_allowed =
+          [listener](const std::string& peer, const std::string& who) {
+            listener->Proven(peer, who);
+          },
+      .from =
+          [listener](const std::string& who) { return listener->From(who); }});
   AccessControl* access = parts->access.get();
   if (guard.tls != nullptr) {
     credentials->SetAuthMetadataProcessor(access->Processor());

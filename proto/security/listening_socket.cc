@@ -125,4 +125,10 @@ PeerText DescribePeer(const sockaddr_storage& address) {
   return text;
 }
 
+std::string_view PeerAddress(std::string_view peer) {
+  const bool has_port = peer.starts_with("ipv4:") || peer.starts_with("ipv6:");
+  const size_t colon = peer.rfind(':');
+  return has_port && colon > 5 ? peer.substr(0, colon) : peer;
+}
+
 }  // namespace regatta

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
@@ -29,6 +30,10 @@ struct PeerText {
   bool loopback = false;
 };
 PeerText DescribePeer(const sockaddr_storage& address);
+
+// "ipv4:10.0.0.1" of "ipv4:10.0.0.1:5", a peer as gRPC calls it; what is none
+// stays as it is.
+std::string_view PeerAddress(std::string_view peer);
 
 }  // namespace regatta
 

@@ -116,17 +116,21 @@ TEST(SecureFleetTest, TunesOverMutualTlsAndKeepsOthersOut) {
   EXPECT_TRUE(submitted && refused) << audit.out;
 
   // A second board joins with a token that is good once.
+  TempDir folder;
+  const std::string secret = folder.path() + "/token";
   const ProcessResult token =
       fleet.Run({"certs", "token", "--authority", fleet.Authority(), "--role",
-                 "agent", "--name", "second-board"},
+                 "agent", "--name", "second-board", "-o", secret},
                 "");
   ASSERT_EQ(token.exit_code, 0) << token.err;
-  const std::string text = token.out.substr(0, token.out.size() - 1);
-  const auto second = fleet.Agent("second", text);
+  EXPECT_EQ(token.out, "");
+  EXPECT_EQ(std::filesystem::status(secret).permissions(),
+            std::filesystem::perms(0600));
+  const auto second = fleet.Agent("second", "@" + secret);
   EXPECT_TRUE(WaitFor(absl::Seconds(30), [&] {
     return fleet.Devices().size() == 2;
   })) << fleet.Logs();
-  const auto third = fleet.Agent("third", text);
+  const auto third = fleet.Agent("third", "@" + secret);
   const ProcessResult replayed = third->Wait(absl::Seconds(30));
   EXPECT_EQ(replayed.exit_code, 1);
   EXPECT_NE(replayed.err.find("has been used"), replayed.err.npos)

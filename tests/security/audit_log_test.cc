@@ -74,11 +74,71 @@ TEST_F(AuditLogTest, TheFilesTurnAndTheOldestGoes) {
     log->Did(absl::StrCat("a", i), "", "M", "ok");
   }
   EXPECT_EQ(log->Newest(1)->front().who(), "a99");
+  // What stands in the files before this one is there to be read.
+  const size_t here =
+      static_cast<size_t>(std::ranges::count(ReadFile(path_), '\n'));
+  const auto newest = *log->Newest(here + 5);
+  ASSERT_EQ(newest.size(), here + 5);
+  for (size_t i = 0; i < newest.size(); ++i) {
+    EXPECT_EQ(newest[i].who(), absl::StrCat("a", 100 - newest.size() + i));
+  }
   EXPECT_TRUE(std::filesystem::exists(path_ + ".2"));
   EXPECT_FALSE(std::filesystem::exists(path_ + ".3"));
   for (const char* name : {"", ".1", ".2"}) {
     EXPECT_LE(std::filesystem::file_size(path_ + name), 2000u);
   }
+}
+
+TEST_F(AuditLogTest, FailuresThatAreAlikeAreFolded) {
+  const auto log = Open();
+  for (int i = 0; i < 1000; ++i) {
+    // A connection of its own for each.
+    log->Did("a", absl::StrCat("ipv4:10.0.0.1:", i), "M", "failed: no");
+  }
+  log->Did("a", "ipv4:10.0.0.2:1", "M", "failed: no");
+  EXPECT_EQ(log->Newest(100)->size(), 2u);
+  clock_.Advance(absl::Minutes(1));
+  log->Tick();
+  const auto entries = *log->Newest(100);
+  ASSERT_EQ(entries.size(), 3u);
+  EXPECT_EQ(entries[2].count(), 999);
+  EXPECT_EQ(entries[2].result(), "failed: no");
+}
+
+TEST_F(AuditLogTest, ACallerPushesNobodyElseOut) {
+  const auto log = Open({.max_file_bytes = 100'000, .old_files = 2});
+  log->Did("ann", "", "M", "ok");
+  for (int i = 0; i < 100'000; ++i) {
+    log->Did("mallory", "", "M", i % 2 == 0 ? "ok" : absl::StrCat("failed", i));
+  }
+  log->Did("bob", "", "M", "ok");
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".1"));
+  clock_.Advance(absl::Minutes(1));
+  log->Tick();
+  const auto entries = *log->Newest(1000);
+  ASSERT_EQ(entries.size(), 1u + 60 + 1 + 1);
+  EXPECT_EQ(entries.front().who(), "ann");
+  EXPECT_EQ(entries[61].who(), "bob");
+  EXPECT_EQ(entries.back().who(), "mallory");
+  EXPECT_EQ(entries.back().count(), 100'000 - 60);
+  // The next minute begins anew.
+  log->Did("mallory", "", "M", "ok");
+  EXPECT_EQ(log->Newest(1000)->size(), entries.size() + 1);
+}
+
+TEST_F(AuditLogTest, AFileThatCannotBeMadeCostsNoOldOne) {
+  // A folder that is not empty cannot be replaced by a file.
+  std::filesystem::create_directories(path_ + ".next/in-the-way");
+  WriteFile(path_ + ".1", "old\n");
+  const auto log = Open({.max_file_bytes = 2000, .old_files = 2});
+  for (int i = 0; i < 50; ++i) log->Did(absl::StrCat("a", i), "", "M", "ok");
+  EXPECT_EQ(ReadFile(path_ + ".1"), "old\n");
+  EXPECT_EQ(log->Newest(100)->size(), 50u);
+  std::filesystem::remove_all(path_ + ".next");
+  clock_.Advance(absl::Minutes(1));
+  log->Did("later", "", "M", "ok");
+  EXPECT_EQ(ReadFile(path_ + ".2"), "old\n");
+  EXPECT_EQ(log->Newest(100)->size(), 51u);
 }
 
 TEST_F(AuditLogTest, TextFromOutsideIsCutAndKeepsToItsLine) {

@@ -1,8 +1,11 @@
 // Identities, certificates, requests and what trust makes of them.
 #include <gtest/gtest.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/rsa.h>
 
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/certs/certificate.h"
 #include "base/certs/identity.h"
@@ -36,10 +39,10 @@ struct Lab {
 
 absl::Status Judge(const Lab& lab, const Certificate& certificate,
                    absl::Time now = kNow,
-                   std::optional<RevocationList> revoked = std::nullopt) {
-  auto trust = Trust::Make({lab.certificate}, std::move(revoked));
-  EXPECT_TRUE(trust.ok()) << trust.status().message();
-  return trust->Check(certificate, now).status();
+                   const std::vector<RevocationList>& revoked = {}) {
+  return Trust::Make({lab.certificate}, revoked)
+      .Check(certificate, now)
+      .status();
 }
 
 TEST(IdentityTest, EveryRoleReadsBackFromItsUri) {
@@ -77,9 +80,8 @@ TEST(RoleSetTest, HoldsWhatWasPutIn) {
 
 TEST(TrustTest, AnIssuedCertificateCountsAndSaysWhoItIsOf) {
   const Lab lab;
-  auto trust = Trust::Make({lab.certificate}, std::nullopt);
-  ASSERT_TRUE(trust.ok());
-  const auto who = trust->Check(lab.Issue(Agent("a1")), kNow);
+  const Trust trust = Trust::Make({lab.certificate});
+  const auto who = trust.Check(lab.Issue(Agent("a1")), kNow);
   ASSERT_TRUE(who.ok()) << who.status().message();
   EXPECT_EQ(*who, Agent("a1"));
 }
@@ -134,11 +136,29 @@ TEST(TrustTest, AnIssuedCertificateIsNoAuthority) {
 
 TEST(TrustTest, TwoAuthoritiesCountWhileOneTakesOver) {
   const Lab before, after;
-  auto trust =
-      Trust::Make({before.certificate, after.certificate}, std::nullopt);
-  ASSERT_TRUE(trust.ok());
-  EXPECT_TRUE(trust->Check(before.Issue(Agent("a1")), kNow).ok());
-  EXPECT_TRUE(trust->Check(after.Issue(Agent("a2")), kNow).ok());
+  const Certificate old_bad = before.Issue(Agent("a1"));
+  const Certificate new_bad = after.Issue(Agent("a2"));
+  const auto list = [](const Lab& lab, const Certificate& bad, int64_t number) {
+    return RevocationList::Make(lab.certificate, lab.key, {bad.Serial()},
+                                number, kNow);
+  };
+  const auto empty =
+      RevocationList::Make(after.certificate, after.key, {}, 1, kNow);
+  // The numbers of two authorities have nothing to do with one another.
+  const Trust trust = Trust::Make(
+      {before.certificate, after.certificate},
+      {empty, list(before, old_bad, 9), list(after, new_bad, 2), empty});
+  EXPECT_TRUE(trust.Check(before.Issue(Agent("a1")), kNow).ok());
+  EXPECT_TRUE(trust.Check(after.Issue(Agent("a2")), kNow).ok());
+  EXPECT_FALSE(trust.Check(old_bad, kNow).ok());
+  EXPECT_FALSE(trust.Check(new_bad, kNow).ok());
+  // The lists read back, and that of a removed authority goes with it.
+  const auto read = RevocationList::AllFromPem(trust.RevokedPem());
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->size(), 2u);
+  const Trust later = Trust::Make({after.certificate}, *read);
+  EXPECT_EQ(later.revoked().size(), 1u);
+  EXPECT_FALSE(later.Check(new_bad, kNow).ok());
 }
 
 TEST(RevocationListTest, RevokesWhatItListsAndNothingElse) {
@@ -149,18 +169,48 @@ TEST(RevocationListTest, RevokesWhatItListsAndNothingElse) {
   const auto read = RevocationList::FromPem(list.Pem());
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->Number(), 7);
-  const absl::Status judged = Judge(lab, bad, kNow, *read);
+  const absl::Status judged = Judge(lab, bad, kNow, {*read});
   EXPECT_EQ(judged.code(), absl::StatusCode::kUnauthenticated);
   EXPECT_NE(judged.message().find("revoked"), judged.message().npos);
-  EXPECT_TRUE(Judge(lab, good, kNow, *read).ok());
+  EXPECT_TRUE(Judge(lab, good, kNow, {*read}).ok());
 }
 
-TEST(RevocationListTest, OneThatSomebodyElseSignedIsRefused) {
+TEST(RevocationListTest, OneThatSomebodyElseSignedCountsForNothing) {
   const Lab lab, other;
-  const auto forged =
-      RevocationList::Make(other.certificate, other.key, {}, 9, kNow);
-  EXPECT_EQ(Trust::Make({lab.certificate}, forged).status().code(),
-            absl::StatusCode::kInvalidArgument);
+  const Certificate good = lab.Issue(Agent("a1"));
+  const auto forged = RevocationList::Make(other.certificate, other.key,
+                                           {good.Serial()}, 9, kNow);
+  EXPECT_TRUE(Trust::Make({lab.certificate}, {forged}).revoked().empty());
+  EXPECT_TRUE(Judge(lab, good, kNow, {forged}).ok());
+}
+
+TEST(RevocationListTest, ADamagedOneIsNotPassedOver) {
+  const Lab lab;
+  const std::string pem =
+      RevocationList::Make(lab.certificate, lab.key, {}, 1, kNow).Pem();
+  EXPECT_EQ(RevocationList::AllFromPem(pem + pem)->size(), 2u);
+  EXPECT_TRUE(RevocationList::AllFromPem("")->empty());
+  for (const std::string& bad :
+       {pem + pem.substr(0, pem.size() / 2), std::string("garbage"),
+        "-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n" + pem}) {
+    EXPECT_FALSE(RevocationList::AllFromPem(bad).ok()) << bad;
+  }
+}
+
+TEST(PrivateKeyTest, OnlyP256IsTaken) {
+  for (const char* kind : {"RSA", "P-384"}) {
+    EVP_PKEY* raw =
+        std::string(kind) == "RSA" ? EVP_RSA_gen(2048) : EVP_EC_gen(kind);
+    ASSERT_NE(raw, nullptr);
+    BIO* bytes = BIO_new(BIO_s_mem());
+    PEM_write_bio_PrivateKey(bytes, raw, nullptr, nullptr, 0, nullptr, nullptr);
+    char* data = nullptr;
+    const long size = BIO_get_mem_data(bytes, &data);
+    const auto key = PrivateKey::FromPem({data, static_cast<size_t>(size)});
+    EXPECT_EQ(key.status().message(), "the key is not ECDSA on P-256") << kind;
+    BIO_free(bytes);
+    EVP_PKEY_free(raw);
+  }
 }
 
 TEST(RequestTest, GivesBackTheKeyThatSignedIt) {

@@ -23,11 +23,11 @@ TEST(ConnectionGateTest, BoundsConnectionsOfAllKinds) {
   EXPECT_EQ(gate.Arrived("a3", "a", false, At(0)), Verdict::kUnproven);
   EXPECT_EQ(gate.Arrived("b1", "b", false, At(0)), Verdict::kTake);
   EXPECT_EQ(gate.Arrived("c1", "c", false, At(0)), Verdict::kUnproven);
-  gate.Proven("a1");
-  gate.Proven("a1");  // more calls change nothing
+  gate.Proven("a1", "x");
+  gate.Proven("a1", "x");  // more calls change nothing
   EXPECT_EQ(gate.unproven(), 2);
   EXPECT_EQ(gate.Arrived("a3", "a", false, At(0)), Verdict::kTake);
-  gate.Proven("a2");
+  gate.Proven("a2", "x");
   EXPECT_EQ(gate.Arrived("d1", "d", false, At(0)), Verdict::kFull);
   gate.Ended("a1", At(1));
   EXPECT_EQ(gate.Arrived("d1", "d", false, At(1)), Verdict::kTake);
@@ -53,9 +53,30 @@ TEST(ConnectionGateTest, ProvenConnectionsThatEndAreNoFailures) {
   ConnectionGate gate({.failures_per_minute = 2});
   for (int i = 0; i < 50; ++i) {
     EXPECT_EQ(gate.Arrived(Peer(i), "a", false, At(0)), Verdict::kTake);
-    gate.Proven(Peer(i));
+    gate.Proven(Peer(i), "x");
     gate.Ended(Peer(i), At(0));
   }
+}
+
+TEST(ConnectionGateTest, SaysWhereWhatSomebodyDidCanBeFrom) {
+  ConnectionGate gate(GateLimits{});
+  EXPECT_EQ(gate.From("x"), "");
+  gate.Arrived("a1", "a", false, At(0));
+  EXPECT_EQ(gate.From(""), "a");
+  gate.Arrived("a2", "a", false, At(0));
+  gate.Arrived("b1", "b", false, At(0));
+  gate.Proven("b1", "x");
+  EXPECT_EQ(gate.From(""), "a");
+  EXPECT_EQ(gate.From("x"), "a or b");
+  gate.Ended("a1", At(1));
+  EXPECT_EQ(gate.From("y"), "a");
+  gate.Proven("a2", "y");
+  EXPECT_EQ(gate.From(""), "");
+  EXPECT_EQ(gate.From("x"), "b");
+  gate.Ended("b1", At(1));
+  EXPECT_EQ(gate.From("x"), "");
+  for (int i = 0; i < 5; ++i) gate.Arrived(Peer(i), Peer(i), false, At(2));
+  EXPECT_EQ(gate.From("x"), "one of several addresses");
 }
 
 TEST(ConnectionGateTest, LocalUsersDoNotLockOutOneAnother) {

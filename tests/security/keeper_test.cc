@@ -1,10 +1,12 @@
 // Renewal at half of a certificate's life, and news of revocations.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 #include "base/certs/issue.h"
 #include "base/certs/revocation_list.h"
+#include "base/certs/tls_folder.h"
 #include "proto/security/credential_keeper.h"
 #include "tests/security/test_lab.h"
 
@@ -19,9 +21,8 @@ class KeeperTest : public ::testing::Test {
     if (!answer_.ok()) return answer_;
     auto key = PublicKey::OfRequest(request);
     if (!key.ok()) return key.status();
-    auto issued = lab_.authority().Renew(renewed_as_,
-                                         tls_->material()->certificate.Serial(),
-                                         *key, clock_.Wall());
+    auto issued = lab_.authority().Renew(
+        other_ ? *other_ : tls_->material()->certificate, *key, clock_.Wall());
     if (!issued.ok()) return issued.status();
     v1::NewCertificate fresh;
     fresh.set_chain_pem(issued->chain_pem);
@@ -34,13 +35,17 @@ class KeeperTest : public ::testing::Test {
   FakeClock clock_{RealClock().Wall()};
   std::shared_ptr<TlsIdentity> tls_ =
       lab_.Open(lab_.Folder(Role::kAgent, "a1"), clock_);
-  Identity renewed_as_ = tls_->self();
+  std::optional<Certificate> other_;  // that is renewed instead
   absl::Status answer_;
+  std::string lists_;  // of revoked ones; "": what the authority has
   int asked_ = 0;
   CredentialKeeper keeper_{
       tls_,
       {.renew = [this](const std::string& request) { return Renew(request); },
-       .revocations = [this] { return lab_.authority().Revocations(); },
+       .revocations = [this]() -> absl::StatusOr<std::string> {
+         if (!lists_.empty()) return lists_;
+         return lab_.authority().Revocations(clock_.Wall());
+       },
        .poll = absl::ZeroDuration()},
       clock_};
 };
@@ -82,7 +87,8 @@ TEST_F(KeeperTest, ATrackerThatDoesNotAnswerIsAskedAgainEachMinute) {
 
 TEST_F(KeeperTest, AnAnswerForSomebodyElseIsNotTaken) {
   const std::string first = Serial();
-  renewed_as_.name = "a2";
+  other_ = ReadTlsFolder(lab_.Folder(Role::kAgent, "a2"), clock_.Wall())
+               ->certificate;
   clock_.Advance(absl::Hours(100));
   keeper_.Tick();
   EXPECT_EQ(asked_, 1);
@@ -97,13 +103,13 @@ TEST_F(KeeperTest, RevocationsComeInAndOlderListsDoNotUndoThem) {
           ->certificate.Pem();
   keeper_.Tick();
   EXPECT_TRUE(tls_->CheckPeer(peer).ok());
-  const std::string before = *lab_.authority().Revocations();
+  const std::string before = *lab_.authority().Revocations(clock_.Wall());
   ASSERT_TRUE(
       lab_.authority().Revoke("agent/bad", "", clock_.Wall(), "t").ok());
   clock_.Advance(absl::Seconds(16));
   keeper_.Tick();
   EXPECT_FALSE(tls_->CheckPeer(peer).ok());
-  WriteFile(lab_.authority_dir() + "/crl.pem", before);
+  lists_ = before;
   clock_.Advance(absl::Seconds(16));
   keeper_.Tick();
   EXPECT_FALSE(tls_->CheckPeer(peer).ok());
@@ -114,11 +120,51 @@ TEST_F(KeeperTest, RevocationsComeInAndOlderListsDoNotUndoThem) {
     ASSERT_TRUE(
         other.authority().Revoke("agent/x", "", clock_.Wall(), "t").ok());
   }
-  WriteFile(lab_.authority_dir() + "/crl.pem",
-            *other.authority().Revocations());
+  lists_ = *other.authority().Revocations(clock_.Wall());
   clock_.Advance(absl::Seconds(16));
   keeper_.Tick();
   EXPECT_FALSE(tls_->CheckPeer(peer).ok());
+}
+
+TEST_F(KeeperTest, EachOfTwoAuthoritiesHasItsListAndARemovedOnesGoes) {
+  const auto peer = [this](TestLab& lab, const std::string& name) {
+    return ReadTlsFolder(lab.Folder(Role::kAgent, name), clock_.Wall())
+        ->certificate.Pem();
+  };
+  TestLab next;
+  const std::string old_bad = peer(lab_, "bad"), new_bad = peer(next, "bad");
+  // The first has revoked much, so that its numbers are far ahead.
+  for (int i = 0; i < 5; ++i) {
+    lab_.Folder(Role::kAgent, "x");
+    ASSERT_TRUE(
+        lab_.authority().Revoke("agent/x", "", clock_.Wall(), "t").ok());
+  }
+  ASSERT_TRUE(
+      lab_.authority().Revoke("agent/bad", "", clock_.Wall(), "t").ok());
+  const std::string old_ca = lab_.authority().certificate().Pem();
+  const std::string new_ca = next.authority().certificate().Pem();
+  WriteFile(tls_->dir() + "/ca.pem", old_ca + new_ca);
+  keeper_.Tick();
+  EXPECT_FALSE(tls_->CheckPeer(old_bad).ok());
+  EXPECT_TRUE(tls_->CheckPeer(new_bad).ok());
+  // The tracker asks the new one from now on.
+  ASSERT_TRUE(
+      next.authority().Revoke("agent/bad", "", clock_.Wall(), "t").ok());
+  lists_ = *next.authority().Revocations(clock_.Wall());
+  clock_.Advance(absl::Seconds(16));
+  keeper_.Tick();
+  EXPECT_FALSE(tls_->CheckPeer(old_bad).ok());
+  EXPECT_FALSE(tls_->CheckPeer(new_bad).ok());
+  // The old one goes; what it had revoked is no obstacle.
+  const std::string own = next.Folder(tls_->self(), clock_.Wall());
+  for (const char* name : {"/cert.pem", "/key.pem"}) {
+    WriteFile(tls_->dir() + name, ReadFile(own + name));
+  }
+  WriteFile(tls_->dir() + "/ca.pem", new_ca);
+  const absl::Status taken = tls_->Reload();
+  EXPECT_TRUE(taken.ok()) << taken.message();
+  EXPECT_FALSE(tls_->CheckPeer(new_bad).ok());
+  EXPECT_EQ(tls_->material()->trust.revoked().size(), 1u);
 }
 
 }  // namespace

@@ -344,5 +344,28 @@ TEST(SessionBoundsTest, SessionsBeyondTheBoundAreClosedWithTheReason) {
   EXPECT_EQ(closed, (std::vector<SessionId>{SessionId{3}, SessionId{4}}));
 }
 
+TEST(SessionBoundsTest, OneCertificateHasAShareOfThoseWithoutHello) {
+  FakeClock clock;
+  Random random(1);
+  MemoryFleetStore store;
+  TrackerCore core({}, clock, random, store);
+  const auto opened = [&](uint64_t i, const std::string& name) {
+    core.SessionOpened(SessionId{i},
+                       {.identity = Identity{.lab = "lab",
+                                             .role = Role::kAgent,
+                                             .name = name,
+                                             .device_class = ""}});
+    for (const Action& action : core.TakeActions()) {
+      if (std::holds_alternative<CloseSession>(action)) return false;
+    }
+    return true;
+  };
+  for (uint64_t i = 1; i <= 16; ++i) EXPECT_TRUE(opened(i, "a1")) << i;
+  EXPECT_FALSE(opened(17, "a1"));
+  EXPECT_TRUE(opened(18, "a2"));
+  core.SessionClosed(SessionId{3});
+  EXPECT_TRUE(opened(19, "a1"));
+}
+
 }  // namespace
 }  // namespace regatta

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -34,6 +35,26 @@ TEST(TlsFolderTest, KeysAreTheirOwnersAlone) {
   EXPECT_EQ(read.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_NE(read.status().message().find("chmod 600"),
             read.status().message().npos);
+}
+
+TEST(TlsFolderTest, AFolderThatOthersMayWriteToIsRefused) {
+  TempDir dir;
+  chmod(dir.path().c_str(), 0770);
+  EXPECT_NE(MakeTlsFolder(dir.path()).message().find("chmod go-w"),
+            std::string::npos);
+  chmod(dir.path().c_str(), 0755);
+  EXPECT_TRUE(MakeTlsFolder(dir.path()).ok());
+}
+
+TEST(TlsFolderTest, WhatLiesInTheWayOfANewFileIsNotWrittenTo) {
+  TempDir dir;
+  const std::string elsewhere = dir.path() + "/elsewhere";
+  WriteFile(elsewhere, "theirs");
+  fs::create_symlink(elsewhere,
+                     absl::StrCat(dir.path(), "/ca.pem.", getpid(), ".tmp"));
+  ASSERT_TRUE(WriteAuthorities(dir.path(), "ours").ok());
+  EXPECT_EQ(ReadFile(elsewhere), "theirs");
+  EXPECT_EQ(ReadFile(dir.path() + "/ca.pem"), "ours");
 }
 
 TEST(TlsFolderTest, WhatIsMissingIsNamedWithWhatToDo) {
@@ -153,6 +174,25 @@ TEST(TlsIdentityTest, ARoleThatItMayNotHaveIsRefused) {
   const auto tls = TlsIdentity::Open(dir, {Role::kServer}, RealClock());
   EXPECT_NE(tls.status().message().find("regatta://lab/viewer/eve"),
             tls.status().message().npos);
+}
+
+TEST(TlsIdentityTest, AsManyPeersAsAFleetHasAreRemembered) {
+  TestLab lab;
+  FakeClock clock(RealClock().Wall());
+  const auto tls = lab.Open(lab.Folder(Role::kTracker, "t1"), clock);
+  // One certificate in many texts: what is remembered goes by the bytes.
+  const std::string pem =
+      ReadTlsFolder(lab.Folder(Role::kAgent, "a1"), clock.Wall())
+          ->certificate.Pem();
+  const auto text = [&pem](int i) { return absl::StrCat(pem, i, "\n"); };
+  const auto all = [&] {
+    const absl::Time begin = RealClock().Wall();
+    for (int i = 0; i < 20'000; ++i) EXPECT_TRUE(tls->CheckPeer(text(i)).ok());
+    return RealClock().Wall() - begin;
+  };
+  const absl::Duration judged = all(), remembered = all();
+  // A judgement checks a signature, a memory a digest.
+  EXPECT_LT(remembered, judged / 4) << judged << " " << remembered;
 }
 
 TEST(TlsIdentityTest, KnownPeersAreJudgedAnewEachTime) {

@@ -113,7 +113,7 @@ TEST_F(TlsTrackerTest, AnotherAuthoritysCertificateIsRefusedAndAudited) {
   WriteFile(dir + "/ca.pem", own + lab_.authority().certificate().Pem());
   EXPECT_EQ(List(OpenLoosely(dir, RealClock())), grpc::StatusCode::UNAVAILABLE);
   EXPECT_TRUE(AuditedSoon({"claims to be regatta://lab/admin/mallory",
-                           "handshake", "no authority"}))
+                           "127.0.0.1", "handshake", "no authority"}))
       << tracker_.AuditText();
 }
 
@@ -200,6 +200,73 @@ TEST_F(TlsTrackerTest, ARevokedCertificateIsRefusedAndItsSessionEnds) {
   EXPECT_EQ(List(lab_.Open(Role::kViewer, "vera")), grpc::StatusCode::OK);
 }
 
+TEST_F(TlsTrackerTest, ARefusedCallIsAuditedWithWhereItIsFrom) {
+  EXPECT_EQ(List(lab_.Open(Role::kAgent, "a1")),
+            grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_TRUE(AuditedSoon({"regatta://lab/agent/a1", "127.0.0.1", kList}))
+      << tracker_.AuditText();
+}
+
+// Says Hello and reads the answer.
+struct OpenSession {
+  OpenSession(const std::string& address,
+              const std::shared_ptr<TlsIdentity>& tls)
+      : stub(v1::FleetService::NewStub(Dial(address, tls))) {
+    context.set_deadline(std::chrono::system_clock::now() +
+                         std::chrono::seconds(90));
+    stream = stub->Session(&context);
+    v1::AgentMessage hello;
+    hello.mutable_hello()->set_protocol_version(v1::PROTOCOL_VERSION_CURRENT);
+    hello.mutable_hello()->set_agent_id(tls->self().name);
+    hello.mutable_hello()->set_instance_id("i");
+    stream->Write(hello);
+    v1::TrackerMessage welcome;
+    EXPECT_TRUE(stream->Read(&welcome));
+  }
+  bool Answers() {
+    v1::AgentMessage beat;
+    beat.mutable_heartbeat()->set_sequence(7);
+    v1::TrackerMessage ack;
+    return stream->Write(beat) && stream->Read(&ack);
+  }
+  std::unique_ptr<v1::FleetService::Stub> stub;
+  grpc::ClientContext context;
+  std::unique_ptr<
+      grpc::ClientReaderWriter<v1::AgentMessage, v1::TrackerMessage>>
+      stream;
+};
+
+TEST_F(TlsTrackerTest, ASessionOutlivesACertificateThatWasRenewed) {
+  const auto agent = [this](const std::string& name, absl::Duration life) {
+    return lab_.Open(lab_.Folder(
+        {.lab = "lab", .role = Role::kAgent, .name = name, .device_class = ""},
+        RealClock().Wall(), life));
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  OpenSession renewed(tracker_.address(), agent("a1", absl::Seconds(4)));
+  OpenSession lapsed(tracker_.address(), agent("a2", absl::Seconds(4)));
+  // As a daemon that asks for revocations with its next certificate.
+  CertificateClient next(tracker_.address(), agent("a1", absl::Hours(24)));
+  EXPECT_TRUE(next.GetRevocations().ok());
+  v1::TrackerMessage message;
+  while (lapsed.stream->Read(&message)) {
+  }
+  EXPECT_FALSE(lapsed.stream->Finish().ok());
+  // Ended in the same sweep as the other would have been, or a later one.
+  EXPECT_GT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+  EXPECT_TRUE(renewed.Answers());
+  EXPECT_TRUE(AuditedSoon({"agent/a2", "a call that went on"}));
+  EXPECT_FALSE(tracker_.Audited({"agent/a1", "a call that went on"}))
+      << tracker_.AuditText();
+  // A revocation ends it all the same.
+  ASSERT_TRUE(
+      lab_.authority().Revoke("agent/a1", "", RealClock().Wall(), "t").ok());
+  while (renewed.stream->Read(&message)) {
+  }
+  EXPECT_FALSE(renewed.stream->Finish().ok());
+  EXPECT_TRUE(AuditedSoon({"agent/a1", "a call that went on"}));
+}
+
 TEST_F(TlsTrackerTest, AnAgentThatSaysAnothersNameIsRefusedAndAudited) {
   const auto stub = v1::FleetService::NewStub(
       Dial(tracker_.address(), lab_.Open(Role::kAgent, "a1")));
@@ -215,7 +282,8 @@ TEST_F(TlsTrackerTest, AnAgentThatSaysAnothersNameIsRefusedAndAudited) {
   v1::TrackerMessage message;
   EXPECT_FALSE(stream->Read(&message));
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
-  EXPECT_TRUE(AuditedSoon({"regatta://lab/agent/a1", "Hello", "agent a1"}))
+  EXPECT_TRUE(
+      AuditedSoon({"regatta://lab/agent/a1", "127.0.0.1", "Hello", "agent a1"}))
       << tracker_.AuditText();
 }
 
@@ -246,11 +314,28 @@ TEST_F(JoinTest, ANewcomerWithATokenGetsACertificateThatCounts) {
   // An agent may renew; it may not list devices.
   EXPECT_EQ(List(tls), grpc::StatusCode::PERMISSION_DENIED);
   CertificateClient client(tracker_.address(), tls);
-  EXPECT_TRUE(
-      client.Renew(MakeCertificateRequest(PrivateKey::Generate())).ok());
+  const auto early =
+      client.Renew(MakeCertificateRequest(PrivateKey::Generate()));
+  EXPECT_EQ(early.status().code(), absl::StatusCode::kFailedPrecondition)
+      << early.status().message();
   EXPECT_TRUE(tracker_.Audited({"EnrolmentService/Join", "ok"}))
       << tracker_.AuditText();
-  EXPECT_TRUE(tracker_.Audited({"agent/board1", "CertificateService/Renew"}));
+  EXPECT_TRUE(tracker_.Audited(
+      {"agent/board1", "CertificateService/Renew", "failed: certificate"}));
+}
+
+TEST_F(TlsTrackerTest, ACertificateIsRenewedOnceHalfOfItsLifeIsOver) {
+  const auto tls = lab_.Open(lab_.Folder(
+      {.lab = "lab", .role = Role::kAgent, .name = "a1", .device_class = ""},
+      RealClock().Wall() - absl::Hours(24 * 4)));
+  CertificateClient client(tracker_.address(), tls);
+  const std::string request = MakeCertificateRequest(PrivateKey::Generate());
+  const auto renewed = client.Renew(request);
+  ASSERT_TRUE(renewed.ok()) << renewed.status().message();
+  EXPECT_GT(Certificate::FromPem(renewed->chain_pem())->NotAfter(),
+            RealClock().Wall() + absl::Hours(24 * 6.9));
+  EXPECT_EQ(client.Renew(request).status().code(),
+            absl::StatusCode::kResourceExhausted);
 }
 
 TEST_F(JoinTest, AReplayedTokenIsRefusedAndAudited) {
@@ -264,6 +349,31 @@ TEST_F(JoinTest, AReplayedTokenIsRefusedAndAudited) {
   EXPECT_TRUE(AuditedSoon(
       {"newcomer", "127.0.0.1", "EnrolmentService/Join", "has been used"}))
       << tracker_.AuditText();
+}
+
+TEST(JoinGateTest, WhoFailsToJoinAgainAndAgainHasToWait) {
+  TestLab lab;
+  GateLimits gate;
+  gate.failures_per_minute = 5;
+  gate.back_off_loopback = true;
+  LabTracker tracker(&lab, gate);
+  const std::string wrong =
+      JoinToken::Make(lab.authority().certificate().Fingerprint()).Text();
+  const auto join = [&] {
+    return JoinLab({.dir = lab.dir() + "/b1",
+                    .address = tracker.enrol(),
+                    .token = wrong,
+                    .name = "b1"},
+                   RealClock())
+        .status()
+        .code();
+  };
+  EXPECT_EQ(join(), absl::StatusCode::kPermissionDenied);
+  // The listener looks for closed connections every second.
+  EXPECT_TRUE(WaitFor(absl::Seconds(20), [&] {
+    return join() != absl::StatusCode::kPermissionDenied &&
+           tracker.Audited({"127.0.0.1", "connection", "too many failed"});
+  })) << tracker.AuditText();
 }
 
 TEST_F(JoinTest, ALateTokenIsRefusedAndAudited) {
