@@ -45,7 +45,7 @@ add_library(regatta_agent_client STATIC agent_security.cc tracker_client.cc)
 target_link_libraries(regatta_agent_client PUBLIC
   regatta_agent_loop regatta_security)
 
-add_executable(regatta-agent agent_metrics.cc agent_process.cc main.cc spawned_workers.cc)
+add_executable(regatta-agent agent_flags.cc agent_metrics.cc agent_process.cc main.cc spawned_workers.cc)
 target_compile_definitions(regatta-agent PRIVATE
   REGATTA_VERSION="${PROJECT_VERSION}")
 target_link_libraries(regatta-agent PRIVATE
