@@ -68,7 +68,14 @@ TEST_P(TrialsContract, EveryFaultCostsItsOwnTrialOnly) {
   };
   rows.insert(rows.end(), kind_.own_faults.begin(), kind_.own_faults.end());
   for (const PlantedFault& row : rows) {
-    const v1::TrialResult bad = RunPlanted(row.name);
+    v1::TrialResult bad = RunPlanted(row.name);
+    // A machine too busy to let a kernel run says so, of the board: tried
+    // again, as often as a tracker would.
+    for (int i = 1; i < 3 && bad.outcome() == v1::OUTCOME_DEVICE_FAULT &&
+                    bad.detail().find("overloaded") != std::string::npos;
+         ++i) {
+      bad = RunPlanted(row.name);
+    }
     EXPECT_EQ(bad.outcome(), row.outcome) << row.name << ": " << bad.detail();
     EXPECT_THAT(bad.detail(), HasSubstr(row.detail)) << row.name;
     EXPECT_EQ(bad.blocks_size(), 0) << row.name;
