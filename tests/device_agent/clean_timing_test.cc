@@ -92,24 +92,24 @@ class CleanTimingTest : public RunnerTest {
 
 TEST_F(CleanTimingTest, ARecordNamesItsSessionAndWhatItsReferenceTook) {
   StartRunner(Options());
-  const v1::TrialResult first = RunOne(Trial(kMatmul, 1));
+  const v1::TrialResult first = RunOnce(Trial(kMatmul, 1));
   ASSERT_EQ(first.outcome(), v1::OUTCOME_OK) << first.detail();
   EXPECT_EQ(first.environment().session_reference_ns(), 1e6);
   EXPECT_THAT(first.environment().session(), ::testing::EndsWith("/1"));
   EXPECT_EQ(first.environment().governor(), "performance");
   EXPECT_EQ(first.environment().uncontrolled(), "");
-  const v1::TrialResult second = RunOne(Trial("softmax(rows=7,cols=100)", 2));
+  const v1::TrialResult second = RunOnce(Trial("softmax(rows=7,cols=100)", 2));
   EXPECT_EQ(second.environment().session(), first.environment().session());
   EXPECT_EQ(State().sessions_closed, 0);
 }
 
 TEST_F(CleanTimingTest, TimesTakenWhileTheBoardDriftedAreThrottled) {
   StartRunner(Options());
-  const v1::TrialResult before = RunOne(Trial(kMatmul, 1));
+  const v1::TrialResult before = RunOnce(Trial(kMatmul, 1));
   ASSERT_EQ(before.outcome(), v1::OUTCOME_OK) << before.detail();
 
   reference_ns_ = 1.5e6;
-  const v1::TrialResult during = RunOne(Trial("softmax(rows=7,cols=100)", 2));
+  const v1::TrialResult during = RunOnce(Trial("softmax(rows=7,cols=100)", 2));
   EXPECT_EQ(during.outcome(), v1::OUTCOME_THROTTLED);
   EXPECT_THAT(during.detail(), HasSubstr("+50.0 %"));
   EXPECT_EQ(during.time_ns(), 0);
@@ -123,7 +123,7 @@ TEST_F(CleanTimingTest, TimesTakenWhileTheBoardDriftedAreThrottled) {
   EXPECT_DOUBLE_EQ(State().last_drift, 0.5);
 
   // The same code again is no duplicate of what said nothing.
-  const v1::TrialResult after = RunOne(Trial("softmax(rows=7,cols=100)", 3));
+  const v1::TrialResult after = RunOnce(Trial("softmax(rows=7,cols=100)", 3));
   EXPECT_EQ(after.outcome(), v1::OUTCOME_OK) << after.detail();
   EXPECT_NE(after.environment().session(), before.environment().session());
   EXPECT_EQ(after.environment().session_reference_ns(), 1.5e6);
@@ -131,7 +131,7 @@ TEST_F(CleanTimingTest, TimesTakenWhileTheBoardDriftedAreThrottled) {
 
 TEST_F(CleanTimingTest, ADuplicateOfATimeThatDoesNotHoldIsNoneEither) {
   StartRunner(Options());
-  ASSERT_EQ(RunOne(Trial("softmax(rows=7,cols=100)", 1)).outcome(),
+  ASSERT_EQ(RunOnce(Trial("softmax(rows=7,cols=100)", 1)).outcome(),
             v1::OUTCOME_OK);
   reference_ns_ = 1.5e6;
   v1::Assignment both = Assign({Trial(kMatmul, 2), Trial(kMatmul, 3)});
@@ -155,10 +155,10 @@ TEST_F(CleanTimingTest, FailuresDoNotWaitForTheReference) {
   v1::TrialSpec bad = Trial(kMatmul, 1);
   bad.mutable_schedule()->set_text("nonsense");
   reference_ns_ = 1e6;
-  ASSERT_EQ(RunOne(Trial("softmax(rows=7,cols=100)", 2)).outcome(),
+  ASSERT_EQ(RunOnce(Trial("softmax(rows=7,cols=100)", 2)).outcome(),
             v1::OUTCOME_OK);
   reference_ns_ = 9e6;
-  EXPECT_EQ(RunOne(bad).outcome(), v1::OUTCOME_COMPILE_ERROR);
+  EXPECT_EQ(RunOnce(bad).outcome(), v1::OUTCOME_COMPILE_ERROR);
 }
 
 TEST_F(CleanTimingTest, AThrottledRunIsDoneAgainAndItsBlocksAreDiscarded) {
@@ -167,7 +167,7 @@ TEST_F(CleanTimingTest, AThrottledRunIsDoneAgainAndItsBlocksAreDiscarded) {
   // candidate's.
   v1::TrialSpec spec = Trial(kMatmul, 1);
   spec.set_kind(v1::TRIAL_KIND_RACE);
-  ASSERT_EQ(RunOne(spec).outcome(), v1::OUTCOME_OK);
+  ASSERT_EQ(RunOnce(spec).outcome(), v1::OUTCOME_OK);
   Overheat();
   spec.set_trial_id("1/0/2");
   runner_->Start(Assign({spec}));
@@ -192,7 +192,7 @@ TEST_F(CleanTimingTest, ABoardThatStaysHotEndsTheTrialAsThrottled) {
   RunnerOptions options = Options();
   Overheat();
   StartRunner(options);
-  const v1::TrialResult result = RunOne(Trial(kMatmul));
+  const v1::TrialResult result = RunOnce(Trial(kMatmul));
   EXPECT_EQ(result.outcome(), v1::OUTCOME_THROTTLED);
   EXPECT_EQ(result.detail(),
             "the processors were throttled during each of 4 runs");
@@ -231,7 +231,7 @@ TEST_F(CleanTimingTest, InterleavedBlocksAreDiscardedOneByOne) {
 
 TEST_F(CleanTimingTest, EveryRunIsAnnouncedAndItsEndToo) {
   StartRunner(Options());
-  ASSERT_EQ(RunOne(Trial(kMatmul)).outcome(), v1::OUTCOME_OK);
+  ASSERT_EQ(RunOnce(Trial(kMatmul)).outcome(), v1::OUTCOME_OK);
   ASSERT_EQ(windows_.size(), 2u);
   EXPECT_GE(windows_[0], absl::Seconds(2));
   EXPECT_EQ(windows_[1], absl::ZeroDuration());
@@ -243,7 +243,7 @@ TEST_F(CleanTimingTest, TimesUnderAnotherGovernorAreMarked) {
     Put(cpu, "cpufreq/scaling_governor", "powersave");
   }
   StartRunner(options);
-  const v1::TrialResult result = RunOne(Trial(kMatmul));
+  const v1::TrialResult result = RunOnce(Trial(kMatmul));
   EXPECT_EQ(result.outcome(), v1::OUTCOME_OK);
   EXPECT_EQ(result.environment().governor(), "powersave");
   EXPECT_THAT(result.environment().uncontrolled(),

@@ -23,6 +23,7 @@
 #include "device_agent/spawner/run_delay.h"
 #include "gtest/gtest.h"
 #include "proto/block_time.h"
+#include "tests/device_agent/drifted.h"
 #include "tests/device_agent/planted_list.h"
 #include "tests/support/fake_fleet_service.h"
 #include "tests/support/process.h"
@@ -233,7 +234,9 @@ class HostileSoak : public ::testing::Test {
   }
 
   void RunHostile(const Fault& fault) {
-    const Ran ran = Run(Planted(fault));
+    Ran ran = Run(Planted(fault));
+    for (int i = 1; i < 5 && Drifted(ran.result); ++i)
+      ran = Run(Planted(fault));
     ++seen_[fault.name];
     // It got an eighth of its processor: others of this machine had the rest.
     if (fault.outcome == v1::OUTCOME_TIMED_OUT &&
@@ -255,7 +258,8 @@ class HostileSoak : public ::testing::Test {
   }
   // Its time, ns per call: results give whole ones.
   double RunHonest() {
-    const Ran ran = Run(Honest());
+    Ran ran = Run(Honest());
+    for (int i = 1; i < 10 && Drifted(ran.result); ++i) ran = Run(Honest());
     EXPECT_EQ(ran.result.outcome(), v1::OUTCOME_OK) << ran.result.detail();
     std::vector<double> per_call;
     for (const v1::Block& block : ran.result.blocks()) {

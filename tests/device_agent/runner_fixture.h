@@ -16,6 +16,7 @@
 #include "device_agent/spawner/process_tree.h"
 #include "device_agent/spawner/spawner_client.h"
 #include "gtest/gtest.h"
+#include "tests/device_agent/drifted.h"
 
 namespace regatta {
 
@@ -129,21 +130,20 @@ class RunnerTest : public ::testing::Test {
     }
     return assignment;
   }
-  // The result of one trial. One that the machine drifted beneath is tried
-  // again, as often as a tracker would.
+  // The result of one trial.
+  v1::TrialResult RunOnce(const v1::TrialSpec& spec) {
+    runner_->Start(Assign({spec}));
+    const std::vector<ResultLog::Entry> entries = log_.Wait(++expected_);
+    EXPECT_EQ(entries.size(), expected_) << "no result";
+    if (entries.size() != expected_) return {};
+    EXPECT_TRUE(entries.back().last);
+    return entries.back().result;
+  }
+  // One that the machine drifted beneath is tried again, as a tracker does.
   v1::TrialResult RunOne(const v1::TrialSpec& spec) {
-    for (int attempt = 1;; ++attempt) {
-      runner_->Start(Assign({spec}));
-      const std::vector<ResultLog::Entry> entries = log_.Wait(++expected_);
-      EXPECT_EQ(entries.size(), expected_) << "no result";
-      if (entries.size() != expected_) return {};
-      EXPECT_TRUE(entries.back().last);
-      const v1::TrialResult& result = entries.back().result;
-      if (result.outcome() != v1::OUTCOME_THROTTLED || attempt == 3 ||
-          result.detail().find("the board drifted") == std::string::npos) {
-        return result;
-      }
-    }
+    v1::TrialResult result = RunOnce(spec);
+    for (int i = 1; i < 5 && Drifted(result); ++i) result = RunOnce(spec);
+    return result;
   }
 
   Target target_;
