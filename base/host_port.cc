@@ -30,7 +30,7 @@ absl::StatusOr<std::pair<std::string, int>> SplitHostPort(
   return std::pair(std::string(address.substr(0, colon)), port);
 }
 
-std::string WhyNotListening(const std::string& host, int port) {
+absl::StatusOr<Addresses> ResolveToListen(const std::string& host, int port) {
   std::string name = host;
   if (name.size() > 1 && name.front() == '[') {
     name = name.substr(1, name.size() - 2);
@@ -39,11 +39,16 @@ std::string WhyNotListening(const std::string& host, int port) {
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;
   addrinfo* found = nullptr;
-  if (const int error = getaddrinfo(name.c_str(), std::to_string(port).c_str(),
-                                    &hints, &found);
-      error != 0) {
-    return gai_strerror(error);
-  }
+  const int error =
+      getaddrinfo(name.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (error != 0) return absl::UnavailableError(gai_strerror(error));
+  return Addresses(found);
+}
+
+std::string WhyNotListening(const std::string& host, int port) {
+  const auto addresses = ResolveToListen(host, port);
+  if (!addresses.ok()) return std::string(addresses.status().message());
+  const addrinfo* const found = addresses->get();
   std::string reason = "the system refused it";
   const int fd = socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, 0);
   const int one = 1;
@@ -53,7 +58,6 @@ std::string WhyNotListening(const std::string& host, int port) {
     reason = strerror(errno);
   }
   if (fd >= 0) close(fd);
-  freeaddrinfo(found);
   return reason;
 }
 

@@ -2,6 +2,9 @@
 #ifndef REGATTA_BASE_HOST_PORT_H_
 #define REGATTA_BASE_HOST_PORT_H_
 
+#include <netdb.h>
+
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +18,15 @@ namespace regatta {
 // digits from 0 to 65535.
 absl::StatusOr<std::pair<std::string, int>> SplitHostPort(
     std::string_view address);
+
+struct FreeAddresses {
+  void operator()(addrinfo* list) const { freeaddrinfo(list); }
+};
+using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
+
+// What the host's name or address, in brackets or not, is for who listens
+// there over TCP; at least one. Unavailable: the resolver's words.
+absl::StatusOr<Addresses> ResolveToListen(const std::string& host, int port);
 
 // Why the system would not let this process listen there, asked again after a
 // library had only failed: "Address already in use".

@@ -27,6 +27,7 @@
 #include "base/name_check.h"
 #include "base/random.h"
 #include "base/status_macros.h"
+#include "base/stop_signals.h"
 #include "device_agent/agent_flags.h"
 #include "device_agent/agent_metrics.h"
 #include "device_agent/devices/device_probes.h"
@@ -67,22 +68,6 @@ absl::StatusOr<std::unique_ptr<Spool>> OpenSpool(const std::string& state) {
   ASSIGN_OR_RETURN(std::unique_ptr<SpoolStorage> storage,
                    OpenSpoolFile(state + "/results.spool"));
   return Spool::Open(std::move(storage), SpoolLimits{});
-}
-
-sigset_t StopSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  return signals;
-}
-
-// They are blocked and wait to be taken.
-bool StopAsked() {
-  sigset_t pending;
-  sigpending(&pending);
-  return sigismember(&pending, SIGTERM) == 1 ||
-         sigismember(&pending, SIGINT) == 1;
 }
 
 // The process ends in time even if something below hangs.

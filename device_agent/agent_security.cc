@@ -59,16 +59,7 @@ absl::StatusOr<std::shared_ptr<TlsIdentity>> OpenAgentIdentity(
 
 std::unique_ptr<CredentialKeeper> KeepAgentIdentity(
     const std::shared_ptr<TlsIdentity>& tls, const std::string& tracker) {
-  if (tls == nullptr) return nullptr;
-  auto client = std::make_shared<CertificateClient>(tracker, tls);
-  CredentialKeeper::Options options;
-  options.renew = [client](const std::string& request) {
-    return client->Renew(request);
-  };
-  options.revocations = [client] { return client->GetRevocations(); };
-  options.revocations_every = kRevocationsEvery;
-  return std::make_unique<CredentialKeeper>(tls, std::move(options),
-                                            RealClock());
+  return KeepThroughTracker(tls, tracker, kRevocationsEvery);
 }
 
 }  // namespace regatta

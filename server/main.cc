@@ -19,10 +19,10 @@
 #include "base/log_flag.h"
 #include "base/metrics/process_metrics.h"
 #include "base/status_macros.h"
+#include "base/stop_signals.h"
 #include "compiler/codegen/compiler_version.h"
 #include "compiler/compile.h"
 #include "proto/security/audit_log.h"
-#include "proto/security/credential_keeper.h"
 #include "proto/security/enrolment_client.h"
 #include "proto/security/exposure.h"
 #include "proto/security/metrics_flags.h"
@@ -41,6 +41,9 @@
 
 namespace regatta {
 namespace {
+
+// Who is revoked counts in the tracker; the server learns of it soon after.
+constexpr absl::Duration kRevocationsEvery = absl::Seconds(15);
 
 struct Flags {
   std::string listen = "127.0.0.1:7470";
@@ -115,20 +118,6 @@ int Fail(const absl::Status& status) {
   return absl::IsInvalidArgument(status) ? 2 : 1;
 }
 
-// What the server tells the tracker it is, and keeps being.
-std::unique_ptr<CredentialKeeper> KeepCredentials(
-    const std::shared_ptr<TlsIdentity>& tls, const std::string& tracker) {
-  if (tls == nullptr) return nullptr;
-  auto client = std::make_shared<CertificateClient>(tracker, tls);
-  CredentialKeeper::Options options;
-  options.renew = [client](const std::string& request) {
-    return client->Renew(request);
-  };
-  options.revocations = [client] { return client->GetRevocations(); };
-  return std::make_unique<CredentialKeeper>(tls, std::move(options),
-                                            RealClock());
-}
-
 absl::Status CheckAddresses(const Flags& flags) {
   for (const std::string& address : {flags.listen, flags.tracker}) {
     RETURN_IF_ERROR(CheckExposure(address, !flags.security.tls.empty(),
@@ -168,12 +157,7 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> ServeMetrics(
 }
 
 int Serve(const Flags& flags) {
-  // Blocked in every thread, taken by sigwait below.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  BlockStopSignals();
 
   // Before anything is made or locked.
   if (absl::Status safe = CheckAddresses(flags); !safe.ok()) return Fail(safe);
@@ -189,7 +173,8 @@ int Serve(const Flags& flags) {
       clock);
   if (!audit.ok()) return Fail(audit.status());
   TrackerClient tracker(flags.tracker, (*log)->LogId(), *tls);
-  const auto keeper = KeepCredentials(*tls, flags.tracker);
+  const auto keeper =
+      KeepThroughTracker(*tls, flags.tracker, kRevocationsEvery);
 
   JobManagerOptions job_options;
   job_options.log = log->get();
@@ -242,9 +227,7 @@ int Serve(const Flags& flags) {
   tracker.Start(jobs->get());
   std::cout << "listening on " << (*server)->address() << std::endl;
 
-  int signal = 0;
-  sigwait(&signals, &signal);
-  LOG(kInfo) << "stopping on " << (signal == SIGINT ? "SIGINT" : "SIGTERM");
+  LOG(kInfo) << "stopping on " << AwaitStopSignal();
   (*jobs)->Close();
   (*server)->Stop(absl::Milliseconds(500));
   tracker.Stop();

@@ -17,6 +17,7 @@
 #include "base/metrics/process_metrics.h"
 #include "base/random.h"
 #include "base/status_macros.h"
+#include "base/stop_signals.h"
 #include "proto/security/audit_log.h"
 #include "proto/security/metrics_flags.h"
 #include "proto/security/security_flags.h"
@@ -133,12 +134,7 @@ int Serve(const Flags& flags) {
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
   }
-  // Blocked in every thread, taken by sigwait below.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  BlockStopSignals();
 
   if (absl::Status valid = Validate(flags.options); !valid.ok()) {
     ReportFailure(std::string(valid.message()));
@@ -181,9 +177,7 @@ int Serve(const Flags& flags) {
   if (const std::string enrol = (*service)->enrol_address(); !enrol.empty()) {
     std::cout << "newcomers join on " << enrol << std::endl;
   }
-  int signal = 0;
-  sigwait(&signals, &signal);
-  LOG(kInfo) << "stopping on " << (signal == SIGINT ? "SIGINT" : "SIGTERM");
+  LOG(kInfo) << "stopping on " << AwaitStopSignal();
   (*service)->Stop(absl::Seconds(1));
   return 0;
 }

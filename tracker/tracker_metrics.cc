@@ -2,6 +2,8 @@
 #include <map>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "proto/outcome_metrics.h"
 #include "proto/outcome_names.h"
 #include "tracker/tracker_core.h"
 
@@ -91,37 +93,35 @@ void TrackerCore::Collect(MetricsPage& page) const {
              static_cast<double>(results_.size()));
   page.Gauge("regatta_tracker_epoch", "Starts of this tracker so far",
              static_cast<double>(store_.tracker_epoch()));
-  page.Counter("regatta_tracker_heartbeats_total", "Heartbeats of agents",
-               static_cast<double>(counts_.heartbeats));
-  page.Counter("regatta_tracker_assignments_total",
-               "Assignments that were sent to agents",
-               static_cast<double>(counts_.assignments));
-  page.Counter("regatta_tracker_assignments_refused_total",
-               "Assignments that agents did not accept",
-               static_cast<double>(counts_.assignments_refused));
-  page.Counter("regatta_tracker_lease_expiries_total",
-               "Leases that ran out before their agent renewed them",
-               static_cast<double>(counts_.leases_expired));
-  page.Counter("regatta_tracker_agents_lost_total",
-               "Agents whose work went to others after their silence",
-               static_cast<double>(counts_.agents_lost));
-  page.Counter("regatta_tracker_work_given_up_total",
-               "Work that ended after its last lost attempt",
-               static_cast<double>(counts_.given_up));
-  page.Counter("regatta_tracker_refusals_total",
-               "Hellos, sessions and results that were refused",
-               static_cast<double>(counts_.refusals));
-  for (int number = 1; number <= v1::Outcome_MAX; ++number) {
-    if (!v1::Outcome_IsValid(number)) continue;
-    const auto outcome = static_cast<v1::Outcome>(number);
-    const auto found = counts_.results.find(outcome);
-    page.Counter(
-        "regatta_tracker_results_total",
-        "Results that came from agents, by outcome; one that comes again "
-        "counts again",
-        found == counts_.results.end() ? 0 : static_cast<double>(found->second),
-        {{"outcome", OutcomeName(outcome)}});
+  const struct {
+    const char* name;
+    const char* help;
+    int64_t count;
+  } counters[] = {
+      {"heartbeats_total", "Heartbeats of agents", counts_.heartbeats},
+      {"assignments_total", "Assignments that were sent to agents",
+       counts_.assignments},
+      {"assignments_refused_total", "Assignments that agents did not accept",
+       counts_.assignments_refused},
+      {"lease_expiries_total",
+       "Leases that ran out before their agent renewed them",
+       counts_.leases_expired},
+      {"agents_lost_total",
+       "Agents whose work went to others after their silence",
+       counts_.agents_lost},
+      {"work_given_up_total", "Work that ended after its last lost attempt",
+       counts_.given_up},
+      {"refusals_total", "Hellos, sessions and results that were refused",
+       counts_.refusals},
+  };
+  for (const auto& counter : counters) {
+    page.Counter(absl::StrCat("regatta_tracker_", counter.name), counter.help,
+                 static_cast<double>(counter.count));
   }
+  AddOutcomes("regatta_tracker_results_total",
+              "Results that came from agents, by outcome; one that comes again "
+              "counts again",
+              counts_.results, page);
 }
 
 }  // namespace regatta

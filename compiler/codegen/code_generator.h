@@ -1,6 +1,6 @@
 // From lowered loops to a Module, for one family of targets.
 //
-// To add one: a folder under codegen/ and one line in codegen_list.cc.
+// To add one: docs/recipes.md, "A target".
 #ifndef REGATTA_COMPILER_CODEGEN_CODE_GENERATOR_H_
 #define REGATTA_COMPILER_CODEGEN_CODE_GENERATOR_H_
 

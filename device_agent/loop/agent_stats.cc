@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-#include "proto/outcome_names.h"
+#include "proto/outcome_metrics.h"
 
 namespace regatta {
 namespace {
@@ -10,11 +10,6 @@ namespace {
 // Heartbeats that a lost connection never answers are forgotten with it; a
 // tracker that answers none of so many is given up long before.
 constexpr size_t kMaxUnanswered = 64;
-
-double CountOf(const auto& counts, const auto& key) {
-  const auto found = counts.find(key);
-  return found == counts.end() ? 0 : static_cast<double>(found->second);
-}
 
 }  // namespace
 
@@ -120,23 +115,10 @@ void AgentStats::Collect(MetricsPage& page) const {
   page.Counter("regatta_agent_assignments_released_total",
                "Assignments that were given back before their end",
                static_cast<double>(released_));
-  for (int number = v1::Outcome_MIN; number <= v1::Outcome_MAX; ++number) {
-    if (!v1::Outcome_IsValid(number) || number == 0) continue;
-    const auto outcome = static_cast<v1::Outcome>(number);
-    page.Counter("regatta_agent_trials_total",
-                 "Trials that ended on this board, by outcome",
-                 CountOf(outcomes_, outcome),
-                 {{"outcome", OutcomeName(outcome)}});
-  }
-  constexpr std::pair<v1::AckStatus, const char*> kVerdicts[] = {
-      {v1::ACK_STATUS_STORED, "stored"},
-      {v1::ACK_STATUS_DUPLICATE, "duplicate"},
-      {v1::ACK_STATUS_REJECTED, "rejected"}};
-  for (const auto& [status, name] : kVerdicts) {
-    page.Counter("regatta_agent_result_acks_total",
-                 "Acknowledged results, by what was answered",
-                 CountOf(acks_, status), {{"verdict", name}});
-  }
+  AddOutcomes("regatta_agent_trials_total",
+              "Trials that ended on this board, by outcome", outcomes_, page);
+  AddVerdicts("regatta_agent_result_acks_total",
+              "Acknowledged results, by what was answered", acks_, page);
   const SteadyTime now = clock_->Steady();
   for (const auto& [id, device] : devices_) {
     page.Counter("regatta_agent_device_held_seconds_total",

@@ -123,4 +123,19 @@ absl::StatusOr<std::string> CertificateClient::GetRevocations() {
   return revocations.crl_pem();
 }
 
+std::unique_ptr<CredentialKeeper> KeepThroughTracker(
+    const std::shared_ptr<TlsIdentity>& tls, const std::string& tracker,
+    absl::Duration revocations_every) {
+  if (tls == nullptr) return nullptr;
+  auto client = std::make_shared<CertificateClient>(tracker, tls);
+  CredentialKeeper::Options options;
+  options.renew = [client](const std::string& request) {
+    return client->Renew(request);
+  };
+  options.revocations = [client] { return client->GetRevocations(); };
+  options.revocations_every = revocations_every;
+  return std::make_unique<CredentialKeeper>(tls, std::move(options),
+                                            RealClock());
+}
+
 }  // namespace regatta

@@ -9,6 +9,7 @@
 #include "base/certs/identity.h"
 #include "base/certs/tls_identity.h"
 #include "base/clock.h"
+#include "proto/security/credential_keeper.h"
 #include "regatta/v1/security_service.pb.h"
 
 namespace regatta {
@@ -41,6 +42,12 @@ class CertificateClient {
   const std::string address_;
   const std::shared_ptr<TlsIdentity> tls_;
 };
+
+// Keeps the identity good by asking the tracker at that address: renews it, and
+// takes its revocations so often. Null: no identity, nothing to keep.
+std::unique_ptr<CredentialKeeper> KeepThroughTracker(
+    const std::shared_ptr<TlsIdentity>& tls, const std::string& tracker,
+    absl::Duration revocations_every);
 
 }  // namespace regatta
 

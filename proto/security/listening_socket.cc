@@ -18,26 +18,6 @@ namespace {
 // Clients of a burst wait here while they are admitted at a pace.
 constexpr int kBacklog = 4096;
 
-struct FreeAddresses {
-  void operator()(addrinfo* list) const { freeaddrinfo(list); }
-};
-using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
-
-absl::StatusOr<Addresses> Resolve(const std::string& host, int port) {
-  std::string name = host;
-  if (name.size() > 1 && name.front() == '[') {
-    name = name.substr(1, name.size() - 2);
-  }
-  addrinfo hints = {};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  const int error =
-      getaddrinfo(name.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (error != 0) return absl::UnavailableError(gai_strerror(error));
-  return Addresses(found);
-}
-
 bool IsLoopbackV4(uint32_t network_order) {
   return (ntohl(network_order) >> 24) == 127;
 }
@@ -64,7 +44,7 @@ absl::StatusOr<Listening> ListenOn(const std::string& address) {
     return absl::UnavailableError(
         absl::StrCat("cannot listen on ", address, ": ", why));
   };
-  auto found = Resolve(host_port.first, host_port.second);
+  auto found = ResolveToListen(host_port.first, host_port.second);
   if (!found.ok()) return refused(std::string(found.status().message()));
   const addrinfo& at = **found;
   Listening listening;
@@ -92,7 +72,7 @@ absl::StatusOr<Listening> ListenOn(const std::string& address) {
 }
 
 bool IsLoopback(const std::string& host) {
-  const auto found = Resolve(host, 0);
+  const auto found = ResolveToListen(host, 0);
   if (!found.ok()) return false;
   for (const addrinfo* at = found->get(); at != nullptr; at = at->ai_next) {
     if (!IsLoopbackAddress(at->ai_addr)) return false;

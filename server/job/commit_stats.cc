@@ -1,6 +1,6 @@
 #include "server/job/commit_stats.h"
 
-#include "proto/outcome_names.h"
+#include "proto/outcome_metrics.h"
 
 namespace regatta {
 
@@ -35,28 +35,11 @@ void CommitStats::Collect(MetricsPage& page) const {
   page.Gauge("regatta_server_unstored_results",
              "Results in memory that the tuning log has not taken yet",
              static_cast<double>(unstored_));
-  for (int number = v1::Outcome_MIN; number <= v1::Outcome_MAX; ++number) {
-    const auto outcome = static_cast<v1::Outcome>(number);
-    if (!v1::Outcome_IsValid(number) || number == 0) continue;
-    const auto found = stored_.find(outcome);
-    page.Counter(
-        "regatta_server_trials_total",
-        "Trials stored in the tuning log, by outcome",
-        found == stored_.end() ? 0 : static_cast<double>(found->second),
-        {{"outcome", OutcomeName(outcome)}});
-  }
-  constexpr std::pair<v1::AckStatus, const char*> kVerdicts[] = {
-      {v1::ACK_STATUS_STORED, "stored"},
-      {v1::ACK_STATUS_DUPLICATE, "duplicate"},
-      {v1::ACK_STATUS_REJECTED, "rejected"}};
-  for (const auto& [status, name] : kVerdicts) {
-    const auto found = verdicts_.find(status);
-    page.Counter(
-        "regatta_server_results_total",
-        "Results that came from boards, by what was answered to them",
-        found == verdicts_.end() ? 0 : static_cast<double>(found->second),
-        {{"verdict", name}});
-  }
+  AddOutcomes("regatta_server_trials_total",
+              "Trials stored in the tuning log, by outcome", stored_, page);
+  AddVerdicts("regatta_server_results_total",
+              "Results that came from boards, by what was answered to them",
+              verdicts_, page);
 }
 
 }  // namespace regatta

@@ -23,57 +23,15 @@
 #include "device_agent/loop/agent_runtime.h"
 #include "device_agent/probe/kernels.h"
 #include "device_agent/tracker_client.h"
-#include "regatta/v1/fleet_service.grpc.pb.h"
 #include "tests/device_agent/loop/fake_spool_storage.h"
+#include "tests/support/fake_fleet_service.h"
+#include "tests/support/idle_runner.h"
 
 namespace regatta::bench {
 namespace {
 
 constexpr int kBlocksPerBurst = 50;
 constexpr int64_t kBlockNs = 1'000'000;
-
-class AnsweringTracker : public v1::FleetService::Service {
- public:
-  grpc::Status Session(
-      grpc::ServerContext*,
-      grpc::ServerReaderWriter<v1::TrackerMessage, v1::AgentMessage>* stream)
-      override {
-    for (v1::AgentMessage in; stream->Read(&in);) {
-      v1::TrackerMessage out;
-      if (in.has_hello()) {
-        out.mutable_welcome()->set_tracker_epoch(1);
-        out.mutable_welcome()->set_heartbeat_ms(100);
-        out.mutable_welcome()->set_lease_ms(60'000);
-      } else if (in.has_heartbeat()) {
-        out.mutable_heartbeat_ack()->set_sequence(in.heartbeat().sequence());
-      } else if (in.has_result_batch()) {
-        for (const v1::SpooledResult& one : in.result_batch().results()) {
-          v1::TrialAck& ack = *out.mutable_result_ack()->add_acks();
-          ack.set_trial_id(one.result().spec().trial_id());
-          ack.set_attempt(one.result().attempt());
-          ack.set_status(v1::ACK_STATUS_STORED);
-          ++results;
-        }
-      } else {
-        continue;
-      }
-      stream->Write(out);
-    }
-    return grpc::Status::OK;
-  }
-  std::atomic<int64_t> results = 0;
-};
-
-class NoRunner : public TrialRunner {
- public:
-  void Start(v1::Assignment) override {}
-  void Stop(const std::string&) override {}
-  void Finish(const std::string&, std::function<void()> idle) override {
-    idle();
-  }
-  void UpdateDevice(const v1::DeviceInfo&) override {}
-  int64_t WorkTicks() const override { return 0; }
-};
 
 double Quantile(std::vector<double> values, double q) {
   std::sort(values.begin(), values.end());
@@ -94,7 +52,7 @@ double Print(const char* name, const std::vector<double>& blocks_ns) {
 
 // `per_s` results a second come in while `bursts` of each kind are timed.
 int Measure(int cpu, int per_s, int bursts) {
-  AnsweringTracker tracker;
+  FakeFleetService tracker;
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
@@ -102,7 +60,7 @@ int Measure(int cpu, int per_s, int bursts) {
   builder.RegisterService(&tracker);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   TrackerClient client(absl::StrCat("127.0.0.1:", port));
-  NoRunner runner;
+  IdleRunner runner;
   FakeDisk disk;
   auto spool =
       Spool::Open(std::make_unique<FakeSpoolStorage>(&disk), SpoolLimits{});
@@ -149,7 +107,7 @@ int Measure(int cpu, int per_s, int bursts) {
   agent.Stop();
   server->Shutdown(std::chrono::system_clock::now());
   std::printf("%d results a second, %lld delivered\n", per_s,
-              static_cast<long long>(tracker.results));
+              static_cast<long long>(tracker.ResultCount()));
   const double speaking = Print("speaking", speaking_ns);
   const double silent = Print("silent", silent_ns);
   std::printf("spread, silent to speaking: %.2f\n", silent / speaking);

@@ -23,22 +23,6 @@ constexpr int64_t kDiskBytes = int64_t{96} << 20;
 constexpr absl::Duration kLongestPause = absl::Seconds(2);
 constexpr absl::Duration kStopLimit = absl::Seconds(10);
 
-// A port that is free now, for a daemon that is to have the same after every
-// start.
-absl::StatusOr<int> FreePort() {
-  const UniqueFd probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  if (bind(probe.get(), any, size) != 0 ||
-      getsockname(probe.get(), any, &size) != 0) {
-    return absl::UnavailableError("no free port on loopback");
-  }
-  return ntohs(address.sin_port);
-}
-
 std::vector<int> UsableCpus() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -85,8 +69,8 @@ absl::Status Cluster::Start() {
   fs::create_directories(LogsFolder());
   fs::create_directory_symlink(programs_, folder_ + "/bin");
   fs::create_directory(folder_ + "/locks");
-  ASSIGN_OR_RETURN(const int tracker_port, FreePort());
-  ASSIGN_OR_RETURN(const int server_port, FreePort());
+  const int tracker_port = FreePort();
+  const int server_port = FreePort();
   tracker_ = absl::StrCat("127.0.0.1:", tracker_port);
   server_ = absl::StrCat("127.0.0.1:", server_port);
   const std::string lease_ms = absl::StrCat(absl::ToInt64Milliseconds(kLease));

@@ -19,6 +19,7 @@
 #include "device_agent/spawner/spawner_client.h"
 #include "gtest/gtest.h"
 #include "tests/device_agent/loop/fake_spool_storage.h"
+#include "tests/support/idle_runner.h"
 #include "tests/support/scale.h"
 
 namespace regatta {
@@ -140,17 +141,6 @@ class CountingConnection : public TrackerConnection {
 
  private:
   Callbacks callbacks_;
-};
-
-class IdleRunner : public TrialRunner {
- public:
-  void Start(v1::Assignment) override {}
-  void Stop(const std::string&) override {}
-  void Finish(const std::string&, std::function<void()> idle) override {
-    idle();
-  }
-  void UpdateDevice(const v1::DeviceInfo&) override {}
-  int64_t WorkTicks() const override { return 0; }
 };
 
 class HeartbeatLoadTest

@@ -26,20 +26,6 @@ std::string Program(const std::string& name) {
   return std::string(REGATTA_PROGRAM_DIR) + "/" + name;
 }
 
-// A port of 127.0.0.1 that nobody listens on now.
-int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  CHECK(fd >= 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  CHECK(bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0);
-  CHECK(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0);
-  close(fd);
-  return ntohs(address.sin_port);
-}
-
 std::string Loopback(int port) { return absl::StrCat("127.0.0.1:", port); }
 
 }  // namespace
@@ -56,7 +42,7 @@ std::vector<std::string> UsableCores() {
 }
 
 FaultFleet::FaultFleet(const FaultTimes& times)
-    : tracker_port_(FreePort()), server_port_(FreePort()) {
+    : tracker_port_(testing::FreePort()), server_port_(testing::FreePort()) {
   tracker_ = std::make_unique<Process>(
       std::vector<std::string>{
           Program("regatta-tracker"), "--listen", tracker_address(),

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/outcome_names.h"
 #include "tests/fleet_sim/core_simulation.h"
+#include "tests/support/random_works.h"
 
 namespace regatta::fleet_sim {
 namespace {
@@ -21,34 +22,7 @@ bool CoreSimulation::Committed(const v1::Work& work) const {
 }
 
 void CoreSimulation::MakeWork(bool has_y) {
-  const int works = 20 + static_cast<int>(random_.Below(50));
-  std::map<int64_t, int64_t> ordinals;
-  for (int w = 0; w < works; ++w) {
-    v1::Work work;
-    work.set_job_id(1 + static_cast<int64_t>(random_.Below(3)));
-    int64_t& ordinal = ordinals[work.job_id()];
-    work.set_work_id(absl::StrCat(work.job_id(), "/0/", ordinal));
-    work.set_priority(static_cast<int>(random_.Below(2)));
-    work.set_device_class(has_y && Chance(0.4) ? "y" : "x");
-    work.set_compiler_version("c1");
-    work.set_space("cpu");
-    work.set_space_version(1);
-    work.set_mode(Chance(0.2) ? v1::ASSIGNMENT_MODE_INTERLEAVE
-                              : v1::ASSIGNMENT_MODE_SCREEN);
-    const int trials = Chance(0.4) ? 1 + static_cast<int>(random_.Below(5)) : 1;
-    for (int t = 0; t < trials; ++t) {
-      v1::TrialSpec* trial = work.add_trials();
-      trial->set_trial_id(absl::StrCat(work.job_id(), "/0/", ordinal++));
-      trial->set_job_id(work.job_id());
-      trial->set_kind(v1::TRIAL_KIND_CANDIDATE);
-      trial->set_workload("w");
-      trial->set_device_class(work.device_class());
-      trial->set_target("cpu");
-      trial->set_compiler_version("c1");
-      trial->mutable_schedule()->set_space("cpu");
-      trial->mutable_schedule()->set_space_version(1);
-      trial->mutable_schedule()->set_text(trial->trial_id());
-    }
+  for (v1::Work& work : RandomWorks(random_, /*spread=*/50, has_y)) {
     server_.works[work.work_id()] = std::move(work);
   }
 }

@@ -52,26 +52,13 @@ ProcessCost CostOf(pid_t pid) {
   return cost;
 }
 
-int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  CHECK(fd >= 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  CHECK(bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0);
-  CHECK(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0);
-  close(fd);
-  return ntohs(address.sin_port);
-}
-
 Daemons::Daemons(std::string dir, std::vector<std::string> tracker_arguments,
                  std::vector<std::string> server_arguments)
     : dir_(std::move(dir)),
       tracker_arguments_(std::move(tracker_arguments)),
       server_arguments_(std::move(server_arguments)),
-      tracker_port_(FreePort()),
-      server_port_(FreePort()) {}
+      tracker_port_(testing::FreePort()),
+      server_port_(testing::FreePort()) {}
 
 std::string Daemons::tracker() const {
   return absl::StrCat("127.0.0.1:", tracker_port_);

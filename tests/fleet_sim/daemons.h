@@ -24,9 +24,6 @@ struct ProcessCost {
 };
 ProcessCost CostOf(pid_t pid);
 
-// A port of 127.0.0.1 that nobody listens on now.
-int FreePort();
-
 class Daemons {
  public:
   // State below `dir`; more words for their command lines.

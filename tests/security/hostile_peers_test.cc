@@ -147,42 +147,14 @@ TEST(GateOverSocketsTest, AnAddressThatFailsWaitsWhileOthersAreServed) {
       grpc::StatusCode::OK);
 }
 
-struct AgentStream {
-  AgentStream(const std::string& address,
-              const std::shared_ptr<TlsIdentity>& tls)
-      : stub(v1::FleetService::NewStub(Dial(address, tls))) {
-    context.set_deadline(std::chrono::system_clock::now() +
-                         std::chrono::seconds(60));
-    stream = stub->Session(&context);
-    v1::AgentMessage hello;
-    hello.mutable_hello()->set_protocol_version(v1::PROTOCOL_VERSION_CURRENT);
-    hello.mutable_hello()->set_agent_id(tls->self().name);
-    hello.mutable_hello()->set_instance_id("i");
-    stream->Write(hello);
-    v1::TrackerMessage welcome;
-    EXPECT_TRUE(stream->Read(&welcome));
-  }
-  grpc::Status End() {
-    v1::TrackerMessage message;
-    while (stream->Read(&message)) {
-    }
-    return stream->Finish();
-  }
-  std::unique_ptr<v1::FleetService::Stub> stub;
-  grpc::ClientContext context;
-  std::unique_ptr<
-      grpc::ClientReaderWriter<v1::AgentMessage, v1::TrackerMessage>>
-      stream;
-};
-
 TEST_F(HostilePeersTest, MessagesThatAreTooLargeEndTheirSessionAndAreAudited) {
   for (const auto& [bytes, code] :
        {std::pair{2 << 20, grpc::StatusCode::INVALID_ARGUMENT},
         std::pair{9 << 20, grpc::StatusCode::RESOURCE_EXHAUSTED}}) {
-    AgentStream agent(tracker_.address(), lab_.Open(Role::kAgent, "a1"));
+    AgentSession agent(tracker_.address(), lab_.Open(Role::kAgent, "a1"));
     v1::AgentMessage large;
     large.mutable_release()->set_reason(std::string(bytes, 'x'));
-    agent.stream->Write(large);
+    agent.stream().Write(large);
     EXPECT_EQ(agent.End().error_code(), code) << bytes;
   }
   EXPECT_TRUE(tracker_.Audited({"agent/a1", "Session", "bytes"}))
@@ -191,7 +163,7 @@ TEST_F(HostilePeersTest, MessagesThatAreTooLargeEndTheirSessionAndAreAudited) {
 }
 
 TEST_F(HostilePeersTest, ResultsOfOthersEndTheSessionWithTheReason) {
-  AgentStream agent(tracker_.address(), lab_.Open(Role::kAgent, "rogue"));
+  AgentSession agent(tracker_.address(), lab_.Open(Role::kAgent, "rogue"));
   v1::AgentMessage batch;
   for (int i = 0; i < 10; ++i) {
     v1::SpooledResult* spooled = batch.mutable_result_batch()->add_results();
@@ -201,9 +173,9 @@ TEST_F(HostilePeersTest, ResultsOfOthersEndTheSessionWithTheReason) {
     spooled->mutable_result()->set_outcome(v1::OUTCOME_OK);
     spooled->mutable_result()->set_attempt(1);
   }
-  agent.stream->Write(batch);
+  agent.stream().Write(batch);
   v1::TrackerMessage acks;
-  ASSERT_TRUE(agent.stream->Read(&acks));
+  ASSERT_TRUE(agent.stream().Read(&acks));
   EXPECT_EQ(acks.result_ack().acks_size(), 10);
   EXPECT_EQ(acks.result_ack().acks(0).reason(), "NOT_OWNER");
   const grpc::Status end = agent.End();
@@ -218,19 +190,19 @@ TEST(PaceTest, AnAgentThatFloodsIsReadAtItsPaceAndOthersAreServed) {
   TrackerOptions options;
   options.messages_per_second = 100;
   LabTracker tracker(&lab, {}, options);
-  AgentStream flood(tracker.address(), lab.Open(Role::kAgent, "a1"));
+  AgentSession flood(tracker.address(), lab.Open(Role::kAgent, "a1"));
   constexpr int kMessages = 400;
   const auto begin = std::chrono::steady_clock::now();
   std::thread writer([&] {
     v1::AgentMessage beat;
     for (int i = 0; i < kMessages; ++i) {
       beat.mutable_heartbeat()->set_sequence(i);
-      if (!flood.stream->Write(beat)) return;
+      if (!flood.stream().Write(beat)) return;
     }
   });
   v1::TrackerMessage ack;
   int acks = 0;
-  while (acks < kMessages && flood.stream->Read(&ack)) {
+  while (acks < kMessages && flood.stream().Read(&ack)) {
     acks += ack.has_heartbeat_ack() ? 1 : 0;
   }
   writer.join();

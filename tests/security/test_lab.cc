@@ -122,4 +122,34 @@ grpc::Status CallEmpty(const std::shared_ptr<grpc::Channel>& channel,
   return status;
 }
 
+AgentSession::AgentSession(const std::string& address,
+                           const std::shared_ptr<TlsIdentity>& tls)
+    : stub_(v1::FleetService::NewStub(Dial(address, tls))) {
+  context_.set_deadline(std::chrono::system_clock::now() +
+                        std::chrono::seconds(120));
+  stream_ = stub_->Session(&context_);
+  v1::AgentMessage hello;
+  hello.mutable_hello()->set_protocol_version(v1::PROTOCOL_VERSION_CURRENT);
+  hello.mutable_hello()->set_agent_id(tls->self().name);
+  hello.mutable_hello()->set_instance_id("i");
+  stream_->Write(hello);
+  v1::TrackerMessage welcome;
+  EXPECT_TRUE(stream_->Read(&welcome));
+}
+
+bool AgentSession::Answers() {
+  v1::AgentMessage beat;
+  beat.mutable_heartbeat()->set_sequence(7);
+  v1::TrackerMessage ack;
+  return stream_->Write(beat) && stream_->Read(&ack) &&
+         ack.heartbeat_ack().sequence() == 7;
+}
+
+grpc::Status AgentSession::End() {
+  v1::TrackerMessage message;
+  while (stream_->Read(&message)) {
+  }
+  return stream_->Finish();
+}
+
 }  // namespace regatta::testing

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "proto/security/audit_log.h"
+#include "regatta/v1/fleet_service.grpc.pb.h"
 #include "tests/support/process.h"
 #include "tests/tracker/core_fixture.h"
 #include "tracker/tracker_options.h"
@@ -91,6 +92,30 @@ std::shared_ptr<grpc::Channel> Dial(const std::string& address,
 // once.
 grpc::Status CallEmpty(const std::shared_ptr<grpc::Channel>& channel,
                        const std::string& method);
+
+// An agent's session: says Hello under its certificate's name and reads the
+// answer; a failure of the test when there is none.
+class AgentSession {
+ public:
+  AgentSession(const std::string& address,
+               const std::shared_ptr<TlsIdentity>& tls);
+  // Whether a heartbeat is answered.
+  bool Answers();
+  // Reads to the end of the session.
+  grpc::Status End();
+
+  grpc::ClientReaderWriter<v1::AgentMessage, v1::TrackerMessage>& stream() {
+    return *stream_;
+  }
+  grpc::ClientContext& context() { return context_; }
+
+ private:
+  std::unique_ptr<v1::FleetService::Stub> stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<
+      grpc::ClientReaderWriter<v1::AgentMessage, v1::TrackerMessage>>
+      stream_;
+};
 
 }  // namespace regatta::testing
 

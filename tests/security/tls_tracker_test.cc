@@ -207,35 +207,6 @@ TEST_F(TlsTrackerTest, ARefusedCallIsAuditedWithWhereItIsFrom) {
       << tracker_.AuditText();
 }
 
-// Says Hello and reads the answer.
-struct OpenSession {
-  OpenSession(const std::string& address,
-              const std::shared_ptr<TlsIdentity>& tls)
-      : stub(v1::FleetService::NewStub(Dial(address, tls))) {
-    context.set_deadline(std::chrono::system_clock::now() +
-                         std::chrono::seconds(90));
-    stream = stub->Session(&context);
-    v1::AgentMessage hello;
-    hello.mutable_hello()->set_protocol_version(v1::PROTOCOL_VERSION_CURRENT);
-    hello.mutable_hello()->set_agent_id(tls->self().name);
-    hello.mutable_hello()->set_instance_id("i");
-    stream->Write(hello);
-    v1::TrackerMessage welcome;
-    EXPECT_TRUE(stream->Read(&welcome));
-  }
-  bool Answers() {
-    v1::AgentMessage beat;
-    beat.mutable_heartbeat()->set_sequence(7);
-    v1::TrackerMessage ack;
-    return stream->Write(beat) && stream->Read(&ack);
-  }
-  std::unique_ptr<v1::FleetService::Stub> stub;
-  grpc::ClientContext context;
-  std::unique_ptr<
-      grpc::ClientReaderWriter<v1::AgentMessage, v1::TrackerMessage>>
-      stream;
-};
-
 TEST_F(TlsTrackerTest, ASessionOutlivesACertificateThatWasRenewed) {
   const auto agent = [this](const std::string& name, absl::Duration life) {
     return lab_.Open(lab_.Folder(
@@ -243,15 +214,15 @@ TEST_F(TlsTrackerTest, ASessionOutlivesACertificateThatWasRenewed) {
         RealClock().Wall(), life));
   };
   const auto begin = std::chrono::steady_clock::now();
-  OpenSession renewed(tracker_.address(), agent("a1", absl::Seconds(4)));
-  OpenSession lapsed(tracker_.address(), agent("a2", absl::Seconds(4)));
+  AgentSession renewed(tracker_.address(), agent("a1", absl::Seconds(4)));
+  AgentSession lapsed(tracker_.address(), agent("a2", absl::Seconds(4)));
   // As a daemon that asks for revocations with its next certificate.
   CertificateClient next(tracker_.address(), agent("a1", absl::Hours(24)));
   EXPECT_TRUE(next.GetRevocations().ok());
   v1::TrackerMessage message;
-  while (lapsed.stream->Read(&message)) {
+  while (lapsed.stream().Read(&message)) {
   }
-  EXPECT_FALSE(lapsed.stream->Finish().ok());
+  EXPECT_FALSE(lapsed.stream().Finish().ok());
   // Ended in the same sweep as the other would have been, or a later one.
   EXPECT_GT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
   EXPECT_TRUE(renewed.Answers());
@@ -261,9 +232,9 @@ TEST_F(TlsTrackerTest, ASessionOutlivesACertificateThatWasRenewed) {
   // A revocation ends it all the same.
   ASSERT_TRUE(
       lab_.authority().Revoke("agent/a1", "", RealClock().Wall(), "t").ok());
-  while (renewed.stream->Read(&message)) {
+  while (renewed.stream().Read(&message)) {
   }
-  EXPECT_FALSE(renewed.stream->Finish().ok());
+  EXPECT_FALSE(renewed.stream().Finish().ok());
   EXPECT_TRUE(AuditedSoon({"agent/a1", "a call that went on"}));
 }
 

@@ -55,6 +55,11 @@ class FakeFleetService : public v1::FleetService::Service {
     results_.erase(it);
     return result;
   }
+  // Trials with a result that nobody has taken.
+  size_t ResultCount() {
+    std::lock_guard lock(mutex_);
+    return results_.size();
+  }
   std::vector<v1::AgentMessage> Received() {
     std::lock_guard lock(mutex_);
     return received_;

@@ -1,8 +1,11 @@
 #include "tests/support/process.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +18,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/unique_fd.h"
 
 namespace regatta::testing {
 namespace fs = std::filesystem;
@@ -170,6 +174,19 @@ TempDir::TempDir(const std::string& parent)
 TempDir::~TempDir() {
   std::error_code ignored;
   fs::remove_all(path_, ignored);
+}
+
+int FreePort() {
+  const UniqueFd probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  CHECK(bind(probe.get(), any, size) == 0 &&
+        getsockname(probe.get(), any, &size) == 0)
+      << "no free port on loopback";
+  return ntohs(address.sin_port);
 }
 
 std::string ReadFile(const std::string& path) {

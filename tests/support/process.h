@@ -72,6 +72,10 @@ class TempDir {
   std::string path_;
 };
 
+// A port of 127.0.0.1 that nobody listens on now, for a daemon that is to have
+// the same after every start.
+int FreePort();
+
 std::string ReadFile(const std::string& path);
 void WriteFile(const std::string& path, const std::string& bytes);
 

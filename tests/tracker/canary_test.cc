@@ -71,9 +71,6 @@ class CanaryTest : public CoreTest {
     EXPECT_TRUE(IsCanary(round)) << round.assignment_id();
     return round;
   }
-  v1::Trust Trust(const std::string& id) {
-    return Status(id).standing().trust();
-  }
   std::vector<std::string> Events(const std::string& id) {
     std::vector<std::string> what;
     v1::DeviceHistoryRequest request;

@@ -167,6 +167,16 @@ class CoreTest : public ::testing::Test {
     return session;
   }
   // An agent "aID" with one device "dID".
+  // The board of "ID" comes back after its n-th boot.
+  SessionId Boot(const std::string& id, int n) {
+    v1::Hello hello =
+        MakeHello("a" + id, {MakeDevice("d" + id)}, absl::StrCat("i", n));
+    hello.set_boot_id(absl::StrCat("boot ", n));
+    return Connect(hello);
+  }
+  v1::Trust Trust(const std::string& device_id) {
+    return Status(device_id).standing().trust();
+  }
   SessionId ConnectBoard(const std::string& id, int credit = 1) {
     return Connect(MakeHello("a" + id, {MakeDevice("d" + id, credit)}));
   }

@@ -12,13 +12,6 @@ using ::testing::SizeIs;
 
 class FaultTest : public CoreTest {
  protected:
-  // The board of "ID" comes back after its n-th boot.
-  SessionId Boot(const std::string& id, int n) {
-    v1::Hello hello =
-        MakeHello("a" + id, {MakeDevice("d" + id)}, absl::StrCat("i", n));
-    hello.set_boot_id(absl::StrCat("boot ", n));
-    return Connect(hello);
-  }
   void ReleaseFault(SessionId session, const v1::Assignment& assignment) {
     v1::AgentMessage message;
     v1::Release* release = message.mutable_release();
@@ -36,9 +29,6 @@ class FaultTest : public CoreTest {
     Accept(board, assignment);
     SendResults(board, {MakeResult(assignment, 0, true, outcome)});
     Commit(server, Results(server));
-  }
-  v1::Trust Trust(const std::string& id) {
-    return Status(id).standing().trust();
   }
 };
 

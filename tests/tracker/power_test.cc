@@ -58,15 +58,6 @@ class PowerTest : public CoreTest {
     }
     return sent;
   }
-  SessionId Boot(const std::string& id, int n) {
-    v1::Hello hello =
-        MakeHello("a" + id, {MakeDevice("d" + id)}, absl::StrCat("i", n));
-    hello.set_boot_id(absl::StrCat("boot ", n));
-    return Connect(hello);
-  }
-  v1::Trust Trust(const std::string& id) {
-    return Status(id).standing().trust();
-  }
 };
 
 TEST_F(PowerTest, ANewBootIdProvesACycleAndNothingElseDoes) {

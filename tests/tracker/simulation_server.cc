@@ -2,6 +2,7 @@
 // trial once.
 #include <algorithm>
 
+#include "tests/support/random_works.h"
 #include "tests/tracker/simulation.h"
 
 namespace regatta {
@@ -13,29 +14,9 @@ void Simulation::MakeJobs(ServerModel& server) {
             agent->devices.begin(), agent->devices.end(),
             [](const auto& d) { return d.device_class() == "y"; });
       });
-  const int works = 20 + static_cast<int>(random_.Below(60));
-  std::map<int64_t, int64_t> ordinals;
-  for (int w = 0; w < works; ++w) {
-    v1::Work work;
-    work.set_job_id(1 + static_cast<int64_t>(random_.Below(3)));
-    int64_t& ordinal = ordinals[work.job_id()];
-    work.set_work_id(absl::StrCat(work.job_id(), "/0/", ordinal));
-    work.set_priority(static_cast<int>(random_.Below(2)));
-    work.set_device_class(has_y && Chance(0.4) ? "y" : "x");
-    work.set_compiler_version("c1");
-    work.set_space("cpu");
-    work.set_space_version(1);
-    work.set_mode(Chance(0.2) ? v1::ASSIGNMENT_MODE_INTERLEAVE
-                              : v1::ASSIGNMENT_MODE_SCREEN);
+  for (v1::Work& work : RandomWorks(random_, /*spread=*/60, has_y)) {
     if (Chance(0.2)) work.add_avoid_device_ids("d0-0");
-    const int trials = Chance(0.4) ? 1 + static_cast<int>(random_.Below(5)) : 1;
-    for (int t = 0; t < trials; ++t) {
-      v1::TrialSpec* trial = work.add_trials();
-      trial->set_trial_id(absl::StrCat(work.job_id(), "/0/", ordinal++));
-      trial->set_job_id(work.job_id());
-      trial->set_device_class(work.device_class());
-    }
-    server.works[work.work_id()] = work;
+    server.works[work.work_id()] = std::move(work);
   }
 }
 

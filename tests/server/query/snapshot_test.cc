@@ -1,13 +1,11 @@
 // A snapshot, the log it was made from and a server on that log give the same
-// answers; a damaged snapshot gives an error.
+// answers.
 #include "server/query/snapshot.h"
 
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
-#include <cstddef>
-#include <cstring>
 #include <memory>
 #include <set>
 #include <string>
@@ -15,7 +13,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/digest.h"
-#include "base/random.h"
 #include "regatta/v1/tuning_service.grpc.pb.h"
 #include "server/job/job_manager.h"
 #include "server/query/best_file.h"
@@ -23,8 +20,8 @@
 #include "server/server_snapshot.h"
 #include "server/tuning_server.h"
 #include "tests/server/query/planted_log.h"
+#include "tests/server/query/snapshot_fixture.h"
 #include "tests/server/support/spaces.h"
-#include "tests/support/process.h"
 
 namespace regatta {
 namespace {
@@ -34,54 +31,6 @@ using testing::kClassA;
 using testing::kClassB;
 using testing::Line;
 using testing::PlantedQuestions;
-using testing::TempDir;
-
-constexpr char kCompiler[] = "0123456789abcdef/LLVM 19.1.7";
-
-absl::StatusOr<Target> Complete(const Target& target) {
-  if (target.mcpu.empty()) return absl::InvalidArgumentError("mcpu is missing");
-  return target;
-}
-absl::StatusOr<std::string> Version(const Target&) { return kCompiler; }
-
-BestFileOptions FileOptions() {
-  return {.complete = Complete, .compiler_version = Version};
-}
-
-SnapshotOptions WriteOptions() {
-  return {.compiler_version = kCompiler,
-          .make_target = MakeTargetWith(Complete, Version)};
-}
-
-class SnapshotTest : public ::testing::Test {
- protected:
-  SnapshotTest() {
-    log_ = Plant("one.db");
-    const auto bytes = WriteSnapshot(*log_, WriteOptions());
-    CHECK(bytes.ok()) << bytes.status();
-    bytes_ = *bytes;
-  }
-
-  std::unique_ptr<TuningLog> Plant(const std::string& name) {
-    auto log = OpenTuningLog(Path(name));
-    CHECK(log.ok()) << log.status();
-    testing::PlantLog(**log, kCompiler);
-    return *std::move(log);
-  }
-  std::string Path(const std::string& name) const {
-    return absl::StrCat(dir_.path(), "/", name);
-  }
-  std::unique_ptr<BestFile> OpenBytes(const std::string& bytes) {
-    testing::WriteFile(Path("best.rgs"), bytes);
-    auto file = BestFile::OpenSnapshot(Path("best.rgs"), FileOptions());
-    CHECK(file.ok()) << file.status();
-    return *std::move(file);
-  }
-
-  TempDir dir_;
-  std::unique_ptr<TuningLog> log_;
-  std::string bytes_;
-};
 
 // Answers every question over gRPC, as a server on this log does while one
 // board of class B is registered.
@@ -143,14 +92,6 @@ std::vector<std::string> AskServer(TuningLog& log, std::string* snapshot) {
   EXPECT_EQ(response.end().file_bytes(),
             static_cast<int64_t>(snapshot->size()));
   (*jobs)->Close();
-  return answers;
-}
-
-std::vector<std::string> AskFile(BestFile& file) {
-  std::vector<std::string> answers;
-  for (const v1::BestRequest& question : PlantedQuestions()) {
-    answers.push_back(Line(file.Answer(question, 5)));
-  }
   return answers;
 }
 
@@ -337,110 +278,6 @@ TEST_F(SnapshotTest, ManyThreadsGetTheSameAnswers) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// With the digest that the bytes have now.
-std::string Resealed(std::string bytes) {
-  constexpr size_t kAt = offsetof(snapshot::Header, digest);
-  std::memset(bytes.data() + kAt, 0, 32);
-  const std::string digest = Sha256({bytes});
-  std::memcpy(bytes.data() + kAt, digest.data(), digest.size());
-  return bytes;
-}
-
-void ExpectRefused(const std::string& bytes, const std::string& what) {
-  const auto snapshot = Snapshot::FromBytes(bytes, "FILE");
-  ASSERT_FALSE(snapshot.ok()) << what;
-  EXPECT_THAT(std::string(snapshot.status().message()), HasSubstr("FILE"))
-      << what;
-}
-
-TEST_F(SnapshotTest, EveryFlippedByteIsNoticed) {
-  Random random(1);
-  std::vector<size_t> places;
-  for (size_t i = 0; i < sizeof(snapshot::Header); ++i) places.push_back(i);
-  const int more = testing::ScaledSeeds(300);
-  for (int i = 0; i < more; ++i) places.push_back(random.Below(bytes_.size()));
-  std::cout << places.size() << " flipped bytes\n";
-  for (const size_t place : places) {
-    std::string bytes = bytes_;
-    bytes[place] ^= static_cast<char>(1 + random.Below(255));
-    ExpectRefused(bytes, absl::StrCat("byte ", place));
-  }
-}
-
-TEST_F(SnapshotTest, EveryCutIsNoticed) {
-  Random random(2);
-  for (size_t size = 0; size < bytes_.size();
-       size += 1 + random.Below(bytes_.size() / 60)) {
-    ExpectRefused(bytes_.substr(0, size), absl::StrCat("cut to ", size));
-  }
-  ExpectRefused(bytes_ + "x", "one byte more");
-}
-
-// What a hostile writer could make: the digest fits. Whatever opens must answer
-// without harm (run with sanitizers, this is the test of the reader's bounds).
-TEST_F(SnapshotTest, DamageThatTheDigestDoesNotShowDoesNoHarm) {
-  Random random(3);
-  const int tries = testing::ScaledSeeds(400);
-  int opened = 0;
-  for (int i = 0; i < tries; ++i) {
-    std::string bytes = bytes_;
-    const int flips = 1 + static_cast<int>(random.Below(3));
-    for (int flip = 0; flip < flips; ++flip) {
-      bytes[random.Below(bytes.size())] ^=
-          static_cast<char>(1 + random.Below(255));
-    }
-    const std::string path = Path("damaged.rgs");
-    testing::WriteFile(path, Resealed(bytes));
-    auto file = BestFile::OpenSnapshot(path, FileOptions());
-    if (!file.ok()) continue;
-    ++opened;
-    AskFile(**file);
-  }
-  std::cout << tries << " damaged files, " << opened << " opened\n";
-  EXPECT_GT(opened, 0);
-  EXPECT_LT(opened, tries);
-}
-
-TEST_F(SnapshotTest, SaysWhatIsWrong) {
-  const auto message = [](const std::string& bytes) {
-    const auto snapshot = Snapshot::FromBytes(bytes, "FILE");
-    return absl::StrCat(static_cast<int>(snapshot.status().code()), " ",
-                        std::string(snapshot.status().message()));
-  };
-  const auto with = [&](size_t at, auto value) {
-    std::string bytes = bytes_;
-    std::memcpy(bytes.data() + at, &value, sizeof(value));
-    return Resealed(bytes);
-  };
-  EXPECT_THAT(message(""), HasSubstr("not a snapshot"));
-  EXPECT_THAT(message(std::string(5000, 'x')), HasSubstr("not a snapshot"));
-  EXPECT_THAT(message(with(offsetof(snapshot::Header, version), uint32_t{3})),
-              HasSubstr("9 FILE: the snapshot has version 3, this program "
-                        "reads 2"));
-  EXPECT_THAT(message(bytes_.substr(0, bytes_.size() - 1)),
-              HasSubstr("cut off"));
-  EXPECT_THAT(message(bytes_.substr(0, 100)), HasSubstr("cut off"));
-  for (const size_t table :
-       {offsetof(snapshot::Header, workloads),
-        offsetof(snapshot::Header, cells), offsetof(snapshot::Header, texts)}) {
-    for (const uint64_t count : {uint64_t{1} << 40, ~uint64_t{0}}) {
-      EXPECT_THAT(message(with(table + 8, count)),
-                  HasSubstr("is not within the file"));
-    }
-    EXPECT_THAT(message(with(table, ~uint64_t{7})),
-                HasSubstr("is not within the file"));
-  }
-  std::string flipped = bytes_;
-  flipped.back() ^= 1;
-  EXPECT_THAT(message(flipped), HasSubstr("SHA-256"));
-  const auto missing = Snapshot::Open(Path("none.rgs"));
-  EXPECT_TRUE(absl::IsNotFound(missing.status()));
-  EXPECT_THAT(std::string(missing.status().message()), HasSubstr("none.rgs"));
-  EXPECT_FALSE(Snapshot::Open(dir_.path()).ok());
-}
-
-// What a compiler rebuilt is exact for readers with that compiler, and for
-// nobody else.
 TEST_F(SnapshotTest, RowsOfAnotherCompilerThatGiveTheSameBinaryAreExact) {
   const auto log = OpenTuningLog(Path("older.db"));
   ASSERT_TRUE(log.ok()) << log.status();
