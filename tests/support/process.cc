@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <thread>
 
 #include "base/check.h"
@@ -190,8 +190,12 @@ int FreePort() {
 }
 
 std::string ReadFile(const std::string& path) {
+  // Not by the buffer's iterators: those throw where a read fails, as it does
+  // for a process's file in /proc when the process ends.
   std::ifstream in(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(in), {});
+  std::ostringstream text;
+  text << in.rdbuf();
+  return std::move(text).str();
 }
 
 void WriteFile(const std::string& path, const std::string& bytes) {

@@ -76,6 +76,7 @@ class TempDir {
 // the same after every start.
 int FreePort();
 
+// What could be read: "" for a file that is not there or went away.
 std::string ReadFile(const std::string& path);
 void WriteFile(const std::string& path, const std::string& bytes);
 
