@@ -291,6 +291,12 @@ void TrackerClient::OfferCanaries(const v1::Canaries& canaries) {
   impl_->Send(std::move(request));
 }
 
+void TrackerClient::AskFleet() {
+  v1::DispatchRequest request;
+  request.mutable_ask_fleet();
+  impl_->Send(std::move(request));
+}
+
 absl::StatusOr<v1::ListDevicesResponse> TrackerClient::ListDevices() {
   return impl_->Ask<v1::DispatchService>(
       &v1::DispatchService::Stub::ListDevices, v1::ListDevicesRequest());

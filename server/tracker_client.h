@@ -36,6 +36,7 @@ class TrackerClient : public Dispatcher {
   void CancelWork(const v1::CancelWork& cancel) override;
   void Acknowledge(const v1::CommitAck& ack) override;
   void OfferCanaries(const v1::Canaries& canaries) override;
+  void AskFleet() override;
 
   // Every device that the tracker knows, as it says now. Unavailable names the
   // tracker's address.

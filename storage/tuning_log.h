@@ -23,6 +23,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -112,22 +113,36 @@ class TuningLog : public BestSource {
   // the next id; a request_id seen before gives that job's id again.
   virtual absl::StatusOr<int64_t> CreateJob(const v1::SubmitJobRequest& request,
                                             int64_t unix_ms) = 0;
-  // Status, and opaque progress of the runner (`checkpoint`); durable when it
-  // returns, in one transaction. NotFound names a job that does not exist; none
-  // is saved then.
+  // Work that a job's runner has out: opaque, by task and a number of the
+  // runner's.
+  struct JobWork {
+    int task = 0;
+    int64_t number = 0;
+    std::string bytes;
+  };
+  // Status, and opaque progress of the runner (`checkpoint`), which takes the
+  // place of the one before, and what became of its work since then; durable
+  // when it returns, in one transaction. NotFound names a job that does not
+  // exist; none is saved then.
   struct JobProgress {
     v1::Job job;
     std::string checkpoint;
+    std::vector<JobWork> opened;                  // new, or instead of the same
+    std::vector<std::pair<int, int64_t>> closed;  // by task and number
+    bool no_work = false;  // it has none out any more, whatever was opened
   };
   virtual absl::Status SaveJobs(absl::Span<const JobProgress> jobs) = 0;
   absl::Status SaveJob(const v1::Job& job, std::string_view checkpoint) {
-    const JobProgress one{job, std::string(checkpoint)};
+    JobProgress one;
+    one.job = job;
+    one.checkpoint = checkpoint;
     return SaveJobs({&one, 1});
   }
   struct StoredJob {
     v1::SubmitJobRequest request;
     v1::Job job;  // empty but for job_id until first saved
     std::string checkpoint;
+    std::vector<JobWork> work;  // by task, then by number
     // ListJobs only: why the rest cannot be read. "": it can.
     std::string damage;
   };

@@ -31,6 +31,7 @@ void DeviceRegistry::Remove(std::string_view agent_id) {
   if (it == agents_.end()) return;
   const std::set<std::string, std::less<>> ids = it->second.device_ids;
   for (const std::string& id : ids) RemoveDevice(id);
+  unreported_.erase(it->first);
   agents_.erase(it);
 }
 
@@ -46,7 +47,10 @@ Device& DeviceRegistry::PutDevice(Agent& agent, const v1::DeviceInfo& info) {
   Device& device = devices_[info.device_id()];
   CHECK(device.agent_id.empty() || device.agent_id == agent.id)
       << info.device_id() << " belongs to " << device.agent_id;
-  if (!device.agent_id.empty()) Unindex(device);
+  if (!device.agent_id.empty()) {
+    Count(device, agent.unreported, -1);
+    Unindex(device);
+  }
   device.agent_id = agent.id;
   device.info = info;
   DeviceBuild build =
@@ -55,6 +59,8 @@ Device& DeviceRegistry::PutDevice(Agent& agent, const v1::DeviceInfo& info) {
                 std::move(build.space), build.space_version};
   matching_[device.key].insert(info.device_id());
   agent.device_ids.insert(info.device_id());
+  Count(device, agent.unreported, +1);
+  touched_.insert(info.device_id());
   return device;
 }
 
@@ -62,9 +68,10 @@ void DeviceRegistry::RemoveDevice(std::string_view device_id) {
   auto it = devices_.find(device_id);
   if (it == devices_.end()) return;
   Unindex(it->second);
-  if (Agent* agent = FindAgent(it->second.agent_id)) {
-    agent->device_ids.erase(it->first);
-  }
+  Agent& agent = *FindAgent(it->second.agent_id);
+  Count(it->second, agent.unreported, -1);
+  agent.device_ids.erase(it->first);
+  touched_.insert(it->first);
   devices_.erase(it);
 }
 
@@ -91,15 +98,71 @@ const std::set<FreeDevice>& DeviceRegistry::Free(const MatchKey& key) const {
   return it == free_.end() ? *none : it->second;
 }
 
-int64_t DeviceRegistry::CreditOfClass(std::string_view device_class) const {
-  int64_t credit = 0;
-  for (const auto& [key, ids] : matching_) {
-    if (key.device_class != device_class) continue;
-    for (const std::string& id : ids) {
-      credit += devices_.find(id)->second.info.credit();
-    }
+void DeviceRegistry::Count(const Device& device, bool unreported,
+                           int64_t sign) {
+  const auto c = classes_.try_emplace(device.info.device_class()).first;
+  if (sign > 0) {
+    c->second.device_ids.insert(device.info.device_id());
+  } else {
+    c->second.device_ids.erase(device.info.device_id());
   }
-  return credit;
+  c->second.credit += sign * device.info.credit();
+  c->second.unreported += unreported ? sign : 0;
+  if (c->second.device_ids.empty()) classes_.erase(c);
+}
+
+int64_t DeviceRegistry::CreditOfClass(std::string_view device_class) const {
+  const auto found = classes_.find(device_class);
+  return found == classes_.end() ? 0 : found->second.credit;
+}
+
+const std::set<std::string>& DeviceRegistry::OfClass(
+    std::string_view device_class) const {
+  static const auto* const none = new std::set<std::string>;
+  const auto found = classes_.find(device_class);
+  return found == classes_.end() ? *none : found->second.device_ids;
+}
+
+bool DeviceRegistry::HasUnreported(std::string_view device_class) const {
+  const auto found = classes_.find(device_class);
+  return found != classes_.end() && found->second.unreported > 0;
+}
+
+void DeviceRegistry::SetUnreported(Agent& agent, bool unreported) {
+  if (agent.unreported == unreported) return;
+  agent.unreported = unreported;
+  for (const std::string& id : agent.device_ids) {
+    const Device& device = *FindDevice(id);
+    classes_.find(device.info.device_class())->second.unreported +=
+        unreported ? 1 : -1;
+  }
+  if (unreported) {
+    unreported_.insert(agent.id);
+  } else {
+    unreported_.erase(agent.id);
+  }
+}
+
+void DeviceRegistry::CheckIndices() const {
+  std::map<std::string, Class, std::less<>> again;
+  for (const auto& [id, device] : devices_) {
+    const Agent& agent = agents_.find(device.agent_id)->second;
+    Class& c = again[device.info.device_class()];
+    c.device_ids.insert(id);
+    c.credit += device.info.credit();
+    c.unreported += agent.unreported ? 1 : 0;
+  }
+  CHECK(again.size() == classes_.size());
+  for (const auto& [name, c] : again) {
+    const auto found = classes_.find(name);
+    CHECK(found != classes_.end() && found->second.device_ids == c.device_ids &&
+          found->second.credit == c.credit &&
+          found->second.unreported == c.unreported)
+        << name;
+  }
+  for (const auto& [id, agent] : agents_) {
+    CHECK(agent.unreported == unreported_.contains(id)) << id;
+  }
 }
 
 const std::set<std::string>& DeviceRegistry::Matching(

@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.h"
 #include "regatta/v1/dispatch_service.pb.h"
@@ -95,7 +96,8 @@ struct Agent {
 
   // The store says that it may hold leases.
   bool holds_stored = false;
-  bool store_dirty = false;
+  // It held leases when the last tracker ended, and has not reported.
+  bool unreported = false;
   SteadyTime last_leased;
   std::set<std::string, std::less<>> device_ids;
 };
@@ -118,6 +120,15 @@ class DeviceRegistry {
   const std::set<FreeDevice>& Free(const MatchKey& key) const;
   // Of all devices of the class, present or not.
   int64_t CreditOfClass(std::string_view device_class) const;
+  const std::set<std::string>& OfClass(std::string_view device_class) const;
+  // Agents that are `unreported`, and whether the class has devices of any.
+  const std::set<std::string>& unreported() const { return unreported_; }
+  bool HasUnreported(std::string_view device_class) const;
+  void SetUnreported(Agent& agent, bool unreported);
+  // Devices that were put or removed since the last call.
+  std::set<std::string> TakeTouched() { return std::exchange(touched_, {}); }
+  // CHECKs what is kept for each class against the devices.
+  void CheckIndices() const;
   // All devices that agree with the key, present or not.
   const std::set<std::string>& Matching(const MatchKey& key) const;
 
@@ -130,10 +141,20 @@ class DeviceRegistry {
   }
 
  private:
+  struct Class {
+    std::set<std::string> device_ids;
+    int64_t credit = 0;
+    int64_t unreported = 0;  // devices of agents that are
+  };
   void Unindex(Device& device);
+  // Adds the device to the sums of its class, or takes it out.
+  void Count(const Device& device, bool unreported, int64_t sign);
 
   std::map<std::string, Agent, std::less<>> agents_;
   std::map<std::string, Device, std::less<>> devices_;
+  std::map<std::string, Class, std::less<>> classes_;
+  std::set<std::string> unreported_;
+  std::set<std::string> touched_;
   std::map<MatchKey, std::set<std::string>> matching_;
   std::map<MatchKey, std::set<FreeDevice>> free_;
 };

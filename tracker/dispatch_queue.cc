@@ -54,13 +54,16 @@ DispatchQueue::Shares& DispatchQueue::SharesOf(const Entry& entry) {
 
 void DispatchQueue::Join(const Entry& entry, SteadyTime now) {
   Shares& shares = SharesOf(entry);
-  shares.users.Join(entry.user, GrantOf(entry.user).weight, now);
-  shares.jobs[entry.user].Join(entry.job, entry.job_weight, now);
+  bool forgot = shares.users.Join(entry.user, GrantOf(entry.user).weight, now);
+  forgot |= shares.jobs[entry.user].Join(entry.job, entry.job_weight, now);
   shares.tasks[entry.job].Join(entry.task, entry.task_weight, now);
   if (entry.deadline_unix_ms > 0) {
     shares.deadlines[entry.job] = entry.deadline_unix_ms;
   }
-  // What belonged to users and jobs that are forgotten.
+  if (forgot) Sweep(shares);
+}
+
+void DispatchQueue::Sweep(Shares& shares) {
   std::erase_if(shares.jobs,
                 [&](const auto& j) { return !shares.users.Knows(j.first); });
   const auto forgotten = [&](const JobKey& job) {

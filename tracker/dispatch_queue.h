@@ -126,6 +126,8 @@ class DispatchQueue {
 
   Shares& SharesOf(const Entry& entry);
   void Join(const Entry& entry, SteadyTime now);
+  // Drops what belonged to users and jobs that are forgotten.
+  static void Sweep(Shares& shares);
   void Leave(const Entry& entry, SteadyTime now);
   void ChargeSeconds(const Entry& entry, double seconds);
   double CostOf(const Entry& entry);

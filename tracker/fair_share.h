@@ -33,16 +33,20 @@ class FairShare {
   // last turn is longest ago.
   using Place = std::pair<double, int64_t>;
 
-  // A unit of the competitor waits from now on.
-  void Join(const Key& key, double weight, SteadyTime now) {
+  // A unit of the competitor waits from now on. True: competitors that were
+  // away for longer than the grace were forgotten.
+  bool Join(const Key& key, double weight, SteadyTime now) {
+    bool forgot = false;
     auto found = accounts_.find(key);
     if (found != accounts_.end() && Away(found->second, now)) {
       accounts_.erase(found);
       found = accounts_.end();
+      forgot = true;
     }
     if (found == accounts_.end()) {
-      std::erase_if(accounts_,
-                    [&](const auto& a) { return Away(a.second, now); });
+      forgot |= std::erase_if(accounts_, [&](const auto& a) {
+                  return Away(a.second, now);
+                }) > 0;
       Account account;
       account.served = Least();
       account.turn = ++turns_;
@@ -50,6 +54,7 @@ class FairShare {
     }
     found->second.weight = weight > 0 ? weight : 1;
     ++found->second.units;
+    return forgot;
   }
   // One of its units neither waits nor runs any more. REQUIRES: it joined.
   void Leave(const Key& key, SteadyTime now) {

@@ -1,16 +1,24 @@
 // How often boards fail, and whether that is the board's doing: failures of the
-// device class (faults, unannounced reboots) over the latest trials of each
-// board, compared with the other boards of its class. A stream of bad
-// candidates fails everywhere, and takes no board out of the fleet.
+// device class (faults over the latest trials, unannounced reboots in an hour)
+// of each board, compared with the other boards of its class. A stream of bad
+// candidates fails everywhere, and takes no board out of the fleet. Of a board
+// that is alone in its class only reboots can be judged.
+//
+// Sums are kept for each class, so that neither a trial nor a judgement costs
+// more in a class of thousands.
 //
 // Not thread-safe.
 #ifndef REGATTA_TRACKER_FAULT_STATS_H_
 #define REGATTA_TRACKER_FAULT_STATS_H_
 
+#include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -27,30 +35,53 @@ class FaultStats {
   static constexpr double kTooMany = 0.20;
   static constexpr double kClassIsWell = 0.05;  // median of the others
   static constexpr int kRebootsInAnHour = 3;    // more are too many
+  // Median of the others up to which the class is well: as far below the bound
+  // as that of faults.
+  static constexpr int kClassReboots = 1;
 
+  // The board belongs to this class from now on; "": to none, it is not there.
+  void Place(const std::string& device_id, const std::string& device_class);
   // A trial ended on the board, or the board failed during it.
   void Add(const std::string& device_id, bool fault);
   void Rebooted(const std::string& device_id, SteadyTime now);
   // What the board did before says no more about it.
   void Reset(const std::string& device_id);
 
-  // Why the board is to be quarantined, in words; "": it is not. `peers`: the
-  // other boards of its class.
-  std::string WhyQuarantine(std::string_view device_id,
-                            const std::vector<std::string>& peers,
-                            SteadyTime now) const;
+  // Why the board is to be quarantined, in words; "": it is not.
+  std::string WhyQuarantine(std::string_view device_id, SteadyTime now);
+
+  // CHECKs the sums of the classes against the boards.
+  void CheckSums() const;
 
  private:
   struct Board {
-    std::deque<bool> trials;  // whether each was a fault; the latest last
+    std::string device_class;  // "": not there
+    std::deque<bool> trials;   // whether each was a fault; the latest last
+    int64_t faults = 0;        // among them
     int in_a_row = 0;
-    std::deque<SteadyTime> reboots;  // unannounced, of the last hour
+    // Unannounced, of the last hour as of the latest; and the latest but
+    // kClassReboots, from which an hour long the board has more than that.
+    std::deque<SteadyTime> reboots;
+    std::optional<SteadyTime> restless;
+  };
+  struct Class {
+    int64_t boards = 0;
+    int64_t judged = 0;  // with enough trials
+    int64_t well = 0;    // of these, below kClassIsWell
+    // Boards with more than kClassReboots, perhaps longer ago than an hour.
+    std::set<std::pair<SteadyTime, std::string>> restless;
   };
   static double Rate(const Board& board);
-  // Whether enough of the others are well.
-  bool ClassIsWell(const std::vector<std::string>& peers) const;
+  static bool Judged(const Board& board);
+  static bool Well(const Board& board);
+  // Adds the board to the sums of its class, or takes it out.
+  void Count(const std::string& device_id, const Board& board, int64_t sign);
+  // Whether the median of the others is low. Of trials: of those with enough.
+  bool ClassIsWell(const Board& board) const;
+  bool ClassBootsWell(const Board& board, SteadyTime now);
 
   std::map<std::string, Board, std::less<>> boards_;
+  std::map<std::string, Class, std::less<>> classes_;
 };
 
 // The tracker quarantines the devices of no more than max(1, 10 %) of a class's

@@ -31,6 +31,12 @@ void LoopWatch::Dispatched(SteadyTime now) {
   if (!stuck_) since_ = now;
 }
 
+std::optional<SteadyTime> LoopWatch::JudgeAt(bool holds_work,
+                                             absl::Duration limit) const {
+  if (!moved_ || stuck_ == holds_work) return std::nullopt;
+  return since_ + limit;
+}
+
 void LoopWatch::Judge(bool holds_work, SteadyTime now, absl::Duration limit) {
   if (!moved_ || stuck_ == holds_work || now - since_ < limit) return;
   stuck_ = !stuck_;

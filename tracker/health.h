@@ -44,6 +44,10 @@ class LoopWatch {
   // still for `limit` is stuck until the counter moves or, without work, for
   // another `limit`: whether it is well again only work can tell.
   void Judge(bool holds_work, SteadyTime now, absl::Duration limit);
+  // When Judge may have something to say next, if the counter moved at all and
+  // nothing changes before.
+  std::optional<SteadyTime> JudgeAt(bool holds_work,
+                                    absl::Duration limit) const;
   bool stuck() const { return stuck_; }
   void ExtendBy(absl::Duration stall) { since_ = since_ + stall; }
   void Reset() { *this = LoopWatch(); }

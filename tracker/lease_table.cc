@@ -8,6 +8,7 @@ namespace regatta {
 
 Lease& LeaseTable::Add(Lease lease) {
   by_agent_[lease.agent_id].insert(lease.assignment_id);
+  queue_.Set(lease.assignment_id, lease.deadline);
   std::string id = lease.assignment_id;
   auto [it, inserted] = leases_.emplace(std::move(id), std::move(lease));
   CHECK(inserted) << "assignment " << it->first << " is leased already";
@@ -25,7 +26,13 @@ void LeaseTable::Remove(std::string_view assignment_id) {
   auto agent = by_agent_.find(it->second.agent_id);
   agent->second.erase(it->first);
   if (agent->second.empty()) by_agent_.erase(agent);
+  queue_.Erase(it->first);
   leases_.erase(it);
+}
+
+void LeaseTable::Until(Lease& lease, SteadyTime deadline) {
+  lease.deadline = deadline;
+  queue_.SetNoLater(lease.assignment_id, deadline);
 }
 
 std::vector<std::string> LeaseTable::OfAgent(std::string_view agent_id) const {
@@ -46,12 +53,25 @@ int LeaseTable::Load(std::string_view agent_id,
   return load;
 }
 
-std::vector<std::string> LeaseTable::Expired(SteadyTime now) const {
+std::vector<std::string> LeaseTable::TakeExpired(SteadyTime now) {
   std::vector<std::string> expired;
-  for (const auto& [id, lease] : leases_) {
-    if (lease.deadline <= now) expired.push_back(id);
+  for (std::string& id : queue_.TakeDue(now)) {
+    const SteadyTime deadline = leases_.find(id)->second.deadline;
+    if (deadline <= now) {
+      expired.push_back(std::move(id));
+    } else {
+      queue_.Set(id, deadline);
+    }
   }
   return expired;
+}
+
+void LeaseTable::CheckIndices() const {
+  for (const auto& [id, lease] : leases_) {
+    const auto queued = queue_.Find(id);
+    CHECK(queued && *queued <= lease.deadline) << id;
+    CHECK(by_agent_.at(lease.agent_id).contains(id)) << id;
+  }
 }
 
 void LeaseTable::ExtendAll(absl::Duration stall, SteadyTime excused_until) {

@@ -23,6 +23,7 @@
 
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "tracker/deadline_queue.h"
 
 namespace regatta {
 
@@ -35,7 +36,8 @@ struct Lease {
   int attempt = 1;
   int64_t epoch = 0;
   bool accepted = false;
-  SteadyTime deadline;  // to be accepted, or renewed
+  // To be accepted, or renewed; set by LeaseTable::Until once it is in there.
+  SteadyTime deadline;
   // This process stood still while it ran, so that its agent may have let it go
   // for want of renewals: losing it before then is nobody's attempt.
   SteadyTime excused_until{};
@@ -52,13 +54,18 @@ class LeaseTable {
   // nullptr: no such lease.
   Lease* Find(std::string_view assignment_id);
   void Remove(std::string_view assignment_id);
+  // It ends then. REQUIRES: it is in the table.
+  void Until(Lease& lease, SteadyTime deadline);
 
   // Assignments of an agent in the order of their ids.
   std::vector<std::string> OfAgent(std::string_view agent_id) const;
+  bool Holds(std::string_view agent_id) const {
+    return by_agent_.contains(agent_id);
+  }
   // Leases that keep the device busy.
   int Load(std::string_view agent_id, std::string_view device_id) const;
-  // Assignments whose deadline has come.
-  std::vector<std::string> Expired(SteadyTime now) const;
+  // Assignments whose deadline has come; the caller removes them.
+  std::vector<std::string> TakeExpired(SteadyTime now);
   // This process was stalled: moves every deadline, and excuses losses.
   void ExtendAll(absl::Duration stall, SteadyTime excused_until);
 
@@ -66,10 +73,15 @@ class LeaseTable {
     return leases_;
   }
 
+  // CHECKs what is kept beside the leases against them.
+  void CheckIndices() const;
+
  private:
   int64_t epoch_;
   std::map<std::string, Lease, std::less<>> leases_;
   std::map<std::string, std::set<std::string>, std::less<>> by_agent_;
+  // Deadlines or earlier: one that moved on moves here once it would have come.
+  DeadlineQueue queue_;
 };
 
 }  // namespace regatta

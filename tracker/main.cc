@@ -12,6 +12,7 @@
 #include "CLI/CLI.hpp"
 #include "base/certs/authority.h"
 #include "base/clock.h"
+#include "base/lock_checks.h"
 #include "base/log.h"
 #include "base/log_flag.h"
 #include "base/metrics/process_metrics.h"
@@ -187,6 +188,7 @@ int Serve(const Flags& flags) {
 
 int main(int argc, char** argv) {
   regatta::SetLogProgram("regatta-tracker");
+  regatta::SkipLockChecks();
   regatta::Flags flags;
   CLI::App app(
       "Regatta's tracker: hands work to boards and results to the "

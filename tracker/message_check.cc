@@ -244,6 +244,8 @@ absl::Status CheckDispatchRequest(const v1::DispatchRequest& request) {
     case v1::DispatchRequest::kCancel:
     case v1::DispatchRequest::kCommitAck:
       return absl::OkStatus();
+    case v1::DispatchRequest::kAskFleet:
+      return absl::OkStatus();
     case v1::DispatchRequest::REQUEST_NOT_SET:
       break;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "tracker/operator_state.h"
@@ -51,7 +52,24 @@ void StandingBook::Take(v1::DeviceStanding standing) {
       deadlines_[id] = clock_.Steady() + absl::Milliseconds(until - WallMs());
     }
   }
+  if (standing.operator_state() == v1::OPERATOR_STATE_DRAINING) {
+    draining_.insert(id);
+  } else {
+    draining_.erase(id);
+  }
+  touched_.insert(id);
   standings_[id] = std::move(standing);
+}
+
+void StandingBook::CheckIndices() const {
+  std::set<std::string> draining;
+  for (const auto& [id, standing] : standings_) {
+    if (standing.operator_state() == v1::OPERATOR_STATE_DRAINING) {
+      draining.insert(id);
+    }
+  }
+  CHECK(draining == draining_) << draining.size() << " are draining, "
+                               << draining_.size() << " are noted";
 }
 
 void StandingBook::Set(v1::DeviceStanding standing,
@@ -106,6 +124,8 @@ absl::Status StandingBook::Flush() {
 }
 
 void StandingBook::Forget(const std::string& device_id) {
+  draining_.erase(device_id);
+  touched_.insert(device_id);
   standings_.erase(device_id);
   deadlines_.erase(device_id);
   dirty_.erase(device_id);

@@ -53,6 +53,12 @@ class StandingBook {
 
   // Devices whose operator state has come to its end.
   std::vector<std::string> Due() const;
+  // Devices that are draining.
+  const std::set<std::string>& draining() const { return draining_; }
+  // Devices whose standing was set or forgotten since the last call.
+  std::set<std::string> TakeTouched() { return std::exchange(touched_, {}); }
+  // CHECKs what is kept beside the standings against them.
+  void CheckIndices() const;
   // Moves every deadline: this process was stalled.
   void ExtendAll(absl::Duration stall);
 
@@ -71,6 +77,8 @@ class StandingBook {
   FleetStore& store_;
   Standings standings_;
   std::map<std::string, SteadyTime, std::less<>> deadlines_;
+  std::set<std::string> draining_;
+  std::set<std::string> touched_;
   std::set<std::string> dirty_;
   std::vector<v1::DeviceEvent> unwritten_;
   std::vector<v1::DeviceEvent> news_;

@@ -83,8 +83,8 @@ void TrackerCore::OnHello(SessionId session, const v1::Hello& hello) {
   sessions_[session] = agent.id;
   agent.session = session;
   agent.presence = v1::PRESENCE_ONLINE;
-  agent.store_dirty = true;
-  fleet_changed_ = true;
+  Touch(agent);
+  dirty_agents_.insert(agent.id);
 
   v1::TrackerMessage message;
   v1::Welcome* welcome = message.mutable_welcome();
@@ -107,8 +107,11 @@ void TrackerCore::OnHello(SessionId session, const v1::Hello& hello) {
   const std::string session_id = welcome->session_id();
   Send(session, std::move(message));
   relay_.Add(session, hello);
+  const bool reports = agent.unreported;
+  registry_.SetUnreported(agent, false);
   Reindex(agent);
-  if (unreported_holders_.erase(agent.id) > 0) MarkAllDirty();
+  LookSoon(agent);
+  if (reports) MarkAllDirty();
   LOG(kInfo) << LogEvent("agent_connected") << LogAgent(agent.id)
              << LogSession(session_id) << "agent " << agent.id
              << " is here with " << agent.device_ids.size()
@@ -145,7 +148,7 @@ void TrackerCore::TakeDevices(Agent& agent, const DeviceList& devices) {
     offered.insert(info.device_id());
     const Device* device = registry_.FindDevice(info.device_id());
     if (device != nullptr && device->agent_id != agent.id) {
-      registry_.FindAgent(device->agent_id)->store_dirty = true;
+      dirty_agents_.insert(device->agent_id);
       DropDevice(info.device_id());
     }
   }
@@ -165,6 +168,7 @@ void TrackerCore::DropDevice(const std::string& device_id) {
     }
   }
   registry_.RemoveDevice(device_id);
+  faults_.Place(device_id, "");
   // Nobody has decided anything about it.
   const v1::DeviceStanding* standing = standings_.Find(device_id);
   if (standing != nullptr && standing->trust() == v1::TRUST_PENDING) {
@@ -182,6 +186,7 @@ void TrackerCore::OnHeartbeat(Agent& agent, const v1::Heartbeat& heartbeat) {
   agent.loop.Observe(heartbeat.work_ticks(), now);
   const bool stuck = agent.loop.stuck();
   if (was_stuck != stuck) Reindex(agent);
+  Watch(agent);  // its counter moved, perhaps for the first time
 
   v1::TrackerMessage message;
   v1::HeartbeatAck* ack = message.mutable_heartbeat_ack();
@@ -194,7 +199,7 @@ void TrackerCore::OnHeartbeat(Agent& agent, const v1::Heartbeat& heartbeat) {
     Lease* lease = leases_.Find(id);
     if (lease != nullptr && lease->agent_id == agent.id) {
       if (!lease->accepted || stuck) continue;
-      lease->deadline = now + options_.lease;
+      leases_.Until(*lease, now + options_.lease);
       ack->add_renewed(id);
       continue;
     }
@@ -215,7 +220,7 @@ void TrackerCore::OnReply(Agent& agent, const v1::AssignmentReply& reply) {
   Device* device = registry_.FindDevice(lease->device_id);
   if (reply.accepted()) {
     lease->accepted = true;
-    lease->deadline = clock_.Steady() + options_.lease;
+    leases_.Until(*lease, clock_.Steady() + options_.lease);
     if (device != nullptr) {
       device->refusal.clear();
       if (device->canary == reply.assignment_id()) device->canary_refusals = 0;
@@ -454,9 +459,10 @@ void TrackerCore::OnDeviceUpdate(Agent& agent, const v1::DeviceUpdate& update) {
   } else {
     for (const v1::DeviceInfo& info : update.devices()) PutDevice(agent, info);
   }
-  agent.store_dirty = true;
-  fleet_changed_ = waits_changed_ = true;
+  dirty_agents_.insert(agent.id);
+  waits_changed_ = true;
   Reindex(agent);
+  LookSoon(agent);
 }
 
 void TrackerCore::LoseAgent(Agent& agent) {
@@ -469,9 +475,9 @@ void TrackerCore::LoseAgent(Agent& agent) {
               "the tracker heard nothing for ",
               absl::FormatDuration(options_.lost), "; connect again")));
   }
-  agent.presence = v1::PRESENCE_LOST;
-  agent.store_dirty = true;
-  fleet_changed_ = waits_changed_ = true;
+  SetPresence(agent, v1::PRESENCE_LOST);
+  dirty_agents_.insert(agent.id);
+  waits_changed_ = true;
   for (const std::string& id : leases_.OfAgent(agent.id)) {
     LoseLease(id, absl::StrCat("agent ", agent.id, " was lost"));
   }

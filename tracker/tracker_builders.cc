@@ -35,7 +35,7 @@ void TrackerCore::FlushRelay() {
   }
   if (builders_seen_ == relay_.change()) return;
   builders_seen_ = relay_.change();
-  fleet_changed_ = waits_changed_ = true;
+  waits_changed_ = true;
   for (auto& [id, agent] : registry_.agents()) {
     if (agent.measure_only) Reindex(agent);
   }

@@ -41,13 +41,19 @@ bool TrackerCore::WantsCanary(const Device& device, int load,
 
 void TrackerCore::OfferCanaries(const v1::Canaries& canaries) {
   canaries_.Offer(canaries);
-  for (auto& [id, agent] : registry_.agents()) {
-    for (const std::string& device_id : agent.device_ids) {
+  std::set<std::string> classes;
+  for (const v1::Canary& canary : canaries.canaries()) {
+    classes.insert(canary.trial().device_class());
+  }
+  for (const std::string& name : classes) {
+    for (const std::string& device_id : registry_.OfClass(name)) {
       Device& device = *registry_.FindDevice(device_id);
       device.no_canary.clear();
       device.canary_voids = 0;
+      Agent& agent = *registry_.FindAgent(device.agent_id);
+      Reindex(agent);
+      LookSoon(agent);
     }
-    Reindex(agent);
   }
 }
 
@@ -236,12 +242,12 @@ void TrackerCore::CanaryFailed(const std::string& device_id,
 
 bool TrackerCore::HasProvenPeer(const Device& device) const {
   const SteadyTime now = clock_.Steady();
-  for (const auto& [id, other] : registry_.devices()) {
+  for (const std::string& id : registry_.OfClass(device.info.device_class())) {
     if (id == device.info.device_id() ||
-        other.info.device_class() != device.info.device_class() ||
         standings_.Find(id)->trust() != v1::TRUST_HEALTHY) {
       continue;
     }
+    const Device& other = registry_.devices().find(id)->second;
     if (other.canary_passed && now - *other.canary_passed < absl::Hours(1)) {
       return true;
     }
@@ -261,19 +267,6 @@ void TrackerCore::AdvanceCanaries(SteadyTime now) {
               {CanaryVerdict::kFailed,
                absl::StrCat("a canary did not end in ",
                             absl::FormatDuration(options_.canary_limit))});
-  }
-  for (const auto& [id, device] : registry_.devices()) {
-    const v1::DeviceStanding& standing = *standings_.Find(id);
-    if (standing.trust() != v1::TRUST_HEALTHY || standing.canaries_owed() > 0 ||
-        !HasCanary(device) ||
-        (now < device.canary_due &&
-         device.trials_since_canary < options_.canary_trials)) {
-      continue;
-    }
-    v1::DeviceStanding due = standing;
-    due.set_canaries_owed(1);
-    standings_.Set(std::move(due), device.info.device_class(), "", "");
-    Reindex(*registry_.FindAgent(device.agent_id));
   }
 }
 

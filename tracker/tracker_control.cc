@@ -92,7 +92,7 @@ void TrackerCore::Admit(const Agent& agent, const v1::DeviceInfo& info) {
   }
   standings_.Set(std::move(standing), info.device_class(),
                  approved ? "approved" : "waits for approval", reason);
-  fleet_changed_ = waits_changed_ = true;
+  waits_changed_ = true;
 }
 
 bool TrackerCore::TakesJobs(const Device& device) const {
@@ -222,7 +222,7 @@ absl::StatusOr<v1::DeviceHistoryResponse> TrackerCore::DeviceHistory(
 }
 
 void TrackerCore::FollowStanding(const std::string& device_id) {
-  fleet_changed_ = waits_changed_ = true;
+  waits_changed_ = true;
   Device* device = registry_.FindDevice(device_id);
   if (device == nullptr) return;
   const v1::DeviceStanding& standing = *standings_.Find(device_id);
@@ -241,7 +241,9 @@ void TrackerCore::FollowStanding(const std::string& device_id) {
              standing.trust() == v1::TRUST_BROKEN) {
     ClearDevice(device_id);
   }
-  Reindex(*registry_.FindAgent(device->agent_id));
+  Agent& agent = *registry_.FindAgent(device->agent_id);
+  Reindex(agent);
+  LookSoon(agent);
 }
 
 void TrackerCore::ClearDevice(const std::string& device_id) {
@@ -307,11 +309,8 @@ void TrackerCore::AdvanceHolds(SteadyTime now) {
     FollowStanding(id);
   }
   std::vector<std::string> drained;
-  for (const auto& [id, standing] : standings_.all()) {
-    if (standing.operator_state() == v1::OPERATOR_STATE_DRAINING &&
-        !HoldsWork(id)) {
-      drained.push_back(id);
-    }
+  for (const std::string& id : standings_.draining()) {
+    if (!HoldsWork(id)) drained.push_back(id);
   }
   for (const std::string& id : drained) {
     v1::DeviceStanding standing = *standings_.Find(id);

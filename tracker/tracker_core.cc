@@ -71,11 +71,13 @@ TrackerCore::TrackerCore(const TrackerOptions& options, const Clock& clock,
     for (const v1::DeviceInfo& info : known.devices) {
       if (registry_.FindDevice(info.device_id()) != nullptr) continue;
       Device& device = registry_.PutDevice(agent, info);
+      faults_.Place(info.device_id(), info.device_class());
       // Its agent was stored, itself not: the store failed in between.
       if (standings_.Find(info.device_id()) == nullptr) Admit(agent, info);
       RefreshState(device, agent);
     }
-    if (known.holds_leases) unreported_holders_.insert(known.agent_id);
+    registry_.SetUnreported(agent, known.holds_leases);
+    LookSoon(agent);
   }
   RecallCycles();
 }
@@ -122,8 +124,7 @@ void TrackerCore::AgentSaid(SessionId session,
       std::exchange(agent.quiet, absl::ZeroDuration()) > absl::ZeroDuration();
   if (was_quiet) Reindex(agent);
   if (agent.presence != v1::PRESENCE_ONLINE) {
-    agent.presence = v1::PRESENCE_ONLINE;
-    fleet_changed_ = true;
+    SetPresence(agent, v1::PRESENCE_ONLINE);
     Reindex(agent);
   }
   if (OnRelayed(session, message)) return Settle();
@@ -166,11 +167,10 @@ void TrackerCore::Detach(SessionId session) {
   sessions_.erase(named);
   relay_.Remove(session);
   agent.session.reset();
-  agent.presence = agent.returns_by || agent.reboot_until
-                       ? v1::PRESENCE_REBOOTING
-                       : v1::PRESENCE_SUSPECT;
+  SetPresence(agent, agent.returns_by || agent.reboot_until
+                         ? v1::PRESENCE_REBOOTING
+                         : v1::PRESENCE_SUSPECT);
   agent.quiet = absl::ZeroDuration();
-  fleet_changed_ = true;
   Reindex(agent);
 }
 
@@ -213,6 +213,9 @@ void TrackerCore::ServerSaid(StreamId stream,
       break;
     case v1::DispatchRequest::kCanaries:
       OfferCanaries(request.canaries());
+      break;
+    case v1::DispatchRequest::kAskFleet:
+      TellWholeFleet(servers_.find(server_id)->second);
       break;
     case v1::DispatchRequest::REQUEST_NOT_SET:
       CHECK(false) << "checked above";
@@ -284,7 +287,7 @@ void TrackerCore::Settle() {
   FlushRelay();
   StartCanaries();
   DispatchDirty();
-  ReportFleet(/*force=*/false);
+  ReportFleet();
 }
 
 }  // namespace regatta

@@ -39,6 +39,7 @@
 #include "regatta/v1/fleet_service.pb.h"
 #include "tracker/actions.h"
 #include "tracker/canary_book.h"
+#include "tracker/deadline_queue.h"
 #include "tracker/device_registry.h"
 #include "tracker/dispatch_queue.h"
 #include "tracker/fault_stats.h"
@@ -102,12 +103,17 @@ class TrackerCore {
 
   std::vector<Action> TakeActions();
 
+  // For simulations: CHECKs everything that is kept so as not to look at all
+  // agents, devices and leases at every step, by looking at all of them.
+  void CheckIndices() const;
+
  private:
   struct Server {
     std::optional<StreamId> stream;
     SteadyTime since;  // attached or detached
     int64_t work_count = 0;
     std::string last_wait_report;  // serialized
+    int64_t fleet_changes = 0;     // sent on this stream
     // Away for options.server_away: its results stay in the agents' spools.
     bool given_up = false;
   };
@@ -335,22 +341,47 @@ class TrackerCore {
   // 0: no objection; 1: to be avoided if possible; 2: it failed this work.
   int Objection(const WorkItem& work, const std::string& device_id) const;
   bool Available(const Agent& agent) const;
+  bool IsFree(const Agent& agent, const Device& device, int load,
+              SteadyTime now) const;
   void Reindex(Agent& agent);
   void MarkAllDirty();
   void DispatchDirty();
   bool RecordHolders(const std::vector<std::string>& assignment_ids);
   void SendAssign(const std::string& assignment_id);
 
-  // --- time and reports (tracker_reports.cc)
+  // --- what time alone makes of agents (tracker_presence.cc). Each is looked
+  // at when something may be due; what changes when that is calls Watch.
   void AbsorbStall(SteadyTime now);
-  void CheckPresence(SteadyTime now);
+  void LookAtDue(SteadyTime now);
+  void LookAt(Agent& agent, SteadyTime now);
+  // Its devices that are due for a canary owe one.
+  void OweCanaries(Agent& agent, SteadyTime now);
+  // The first moment after `now` at which something may be due, if nothing
+  // happens before.
+  std::optional<SteadyTime> NextLook(const Agent& agent, SteadyTime now) const;
+  v1::Presence PresenceNow(const Agent& agent, SteadyTime now) const;
+  void Watch(const Agent& agent);
+  void LookSoon(const Agent& agent);  // with the next tick
+  bool IsForgotten(const Agent& agent, SteadyTime now) const;
+  void Forget(const Agent& agent);
+  void SetPresence(Agent& agent, v1::Presence presence);
+  void CheckLook(const Agent& agent, SteadyTime now) const;
+
+  // --- what servers are told of devices (tracker_fleet.cc)
+  void Touch(const Agent& agent);  // its devices
+  // What FleetChange tells of it.
+  v1::DeviceStatus ToldOf(const Device& device) const;
+  v1::DeviceStatus StatusOf(const Device& device) const;
+  void TakeTouched();
+  void ReportFleet();
+  void TellWholeFleet(Server& server);
+  void Send(Server& server, v1::FleetChange change);
+
+  // --- time and reports (tracker_reports.cc)
   void ExpireLeases(SteadyTime now);
   void FlushStore();
-  void ForgetAgents(SteadyTime now);
   void DropAwayServers(SteadyTime now);
   void RefreshState(Device& device, const Agent& agent);
-  v1::DeviceStatus StatusOf(const Device& device) const;
-  void ReportFleet(bool force);
   void ReportWaits();
   std::string WhyWaiting(const MatchKey& key) const;
   int64_t WallMs() const;
@@ -403,8 +434,9 @@ class TrackerCore {
   std::unordered_map<std::string, std::string> work_of_trial_;
   std::map<std::string, SteadyTime> cancelling_;  // until when
 
-  // Agents that held leases when the last tracker ended and have not reported.
-  std::set<std::string> unreported_holders_;
+  DeadlineQueue looks_;                 // agents
+  std::set<std::string> dirty_agents_;  // to be written to the store
+  std::set<std::string> orphans_;  // leases of work that no server asked for
   std::set<MatchKey> dirty_;
   int64_t sequence_ = 0;
   int64_t idle_order_ = 0;
@@ -413,7 +445,7 @@ class TrackerCore {
   bool results_owed_ = false;  // by some agent that has a session, perhaps
   std::string store_error_;  // why the store could not be written; "" if it was
   SteadyTime last_tick_;
-  bool fleet_changed_ = false;
+  std::set<std::string> untold_;  // devices that servers are to hear of
   SteadyTime last_fleet_change_;
   bool waits_changed_ = false;
   SteadyTime last_wait_report_;

@@ -33,6 +33,7 @@ void TrackerCore::PutDevice(Agent& agent, const v1::DeviceInfo& info) {
   const v1::DeviceInfo before = is_new ? v1::DeviceInfo() : known->info;
   const MatchKey key_before = is_new ? MatchKey() : known->key;
   Device& device = registry_.PutDevice(agent, info);
+  faults_.Place(info.device_id(), info.device_class());
   if (is_new) {
     device.idle_order = ++idle_order_;
     device.not_before = started_;
@@ -57,6 +58,7 @@ void TrackerCore::OnLeaving(Agent& agent, const v1::Leaving& leaving) {
   agent.returns_by = clock_.Steady() +
                      std::min(absl::Milliseconds(leaving.returns_within_ms()),
                               options_.longest_reboot);
+  Watch(agent);
   LOG(kInfo) << "agent " << agent.id << " leaves: " << leaving.reason();
 }
 

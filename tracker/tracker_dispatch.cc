@@ -108,6 +108,7 @@ void TrackerCore::ReportTrials(WorkItem& work, const std::vector<int>& trials,
 void TrackerCore::EndLease(const std::string& assignment_id) {
   const Lease lease = *leases_.Find(assignment_id);
   leases_.Remove(assignment_id);
+  orphans_.erase(assignment_id);
   canary_runs_.erase(assignment_id);
   queue_.Ended(assignment_id, clock_.Steady());
   if (Device* device = registry_.FindDevice(lease.device_id)) {
@@ -148,16 +149,7 @@ void TrackerCore::LoseLease(const std::string& assignment_id,
 }
 
 bool TrackerCore::StillHeldBack(std::string_view device_class) const {
-  for (const std::string& agent_id : unreported_holders_) {
-    const Agent& agent = registry_.agents().find(agent_id)->second;
-    for (const std::string& id : agent.device_ids) {
-      if (registry_.devices().find(id)->second.info.device_class() ==
-          device_class) {
-        return true;
-      }
-    }
-  }
-  return false;
+  return registry_.HasUnreported(device_class);
 }
 
 bool TrackerCore::Available(const Agent& agent) const {
@@ -165,28 +157,34 @@ bool TrackerCore::Available(const Agent& agent) const {
          !agent.loop.stuck() && !agent.devices_follow;
 }
 
-void TrackerCore::Reindex(Agent& agent) {
-  const bool available = Available(agent);
-  const SteadyTime now = clock_.Steady();
+bool TrackerCore::IsFree(const Agent& agent, const Device& device, int load,
+                         SteadyTime now) const {
   // Times a run: what is only to be built ahead waits.
   const bool quiet = now - agent.last_seen < agent.quiet;
+  return Available(agent) && !IsDraining(device.info.health()) &&
+         TakesJobs(device) && !WaitsForBuilder(agent, device) &&
+         load < device.info.credit() && now >= device.not_before &&
+         !(quiet && load > 0);
+}
+
+void TrackerCore::Reindex(Agent& agent) {
+  const SteadyTime now = clock_.Steady();
   for (const std::string& id : agent.device_ids) {
     Device& device = *registry_.FindDevice(id);
     const int load = leases_.Load(agent.id, id);
-    if (available && !IsDraining(device.info.health()) && TakesJobs(device) &&
-        !WaitsForBuilder(agent, device) && load < device.info.credit() &&
-        now >= device.not_before && !(quiet && load > 0)) {
+    if (IsFree(agent, device, load, now)) {
       registry_.SetFree(device, load);
       dirty_.insert(device.key);
     } else {
       registry_.SetFree(device, std::nullopt);
     }
-    if (available && !IsDraining(device.info.health()) &&
+    if (Available(agent) && !IsDraining(device.info.health()) &&
         WantsCanary(device, load, now)) {
       wants_canary_.insert(id);
     }
     RefreshState(device, agent);
   }
+  Watch(agent);
 }
 
 int TrackerCore::Objection(const WorkItem& work,

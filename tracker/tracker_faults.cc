@@ -101,7 +101,9 @@ void TrackerCore::NoteTrial(const std::string& device_id, bool fault,
                             const std::string& why) {
   Device* device = registry_.FindDevice(device_id);
   if (device == nullptr) return;
-  ++device->trials_since_canary;
+  if (++device->trials_since_canary >= options_.canary_trials) {
+    LookSoon(*registry_.FindAgent(device->agent_id));
+  }
   faults_.Add(device_id, fault);
   if (!fault) return;
   standings_.Note(device_id, device->info.device_class(), "device failure",
@@ -116,15 +118,7 @@ void TrackerCore::NoteTrial(const std::string& device_id, bool fault,
 }
 
 void TrackerCore::JudgeBoard(const std::string& device_id) {
-  std::vector<std::string> peers;
-  const std::string device_class = ClassOf(device_id);
-  for (const auto& [id, device] : registry_.devices()) {
-    if (id != device_id && device.info.device_class() == device_class) {
-      peers.push_back(id);
-    }
-  }
-  const std::string why =
-      faults_.WhyQuarantine(device_id, peers, clock_.Steady());
+  const std::string why = faults_.WhyQuarantine(device_id, clock_.Steady());
   if (!why.empty()) Quarantine(device_id, why);
 }
 
@@ -137,6 +131,7 @@ bool TrackerCore::RetriedElsewhere(WorkItem& work, const Lease& lease,
     other |= id != device_id && !work.failed_devices.contains(id) &&
              TakesJobs(device) &&
              Available(registry_.agents().find(device.agent_id)->second);
+    if (other) break;
   }
   for (int i = 0; i < work.work.trials_size(); ++i) {
     if (work.work.trials(i).trial_id() != result.spec().trial_id()) continue;
@@ -160,10 +155,7 @@ void TrackerCore::Quarantine(const std::string& device_id,
     return;
   }
   const std::string device_class = ClassOf(device_id);
-  int boards = 0;
-  for (const auto& [id, device] : registry_.devices()) {
-    boards += device.info.device_class() == device_class ? 1 : 0;
-  }
+  const int boards = static_cast<int>(registry_.OfClass(device_class).size());
   faults_.Reset(device_id);
   if (brake_.TakeOut(device_class, standing.agent_id(), boards,
                      clock_.Steady())) {
@@ -196,11 +188,7 @@ void TrackerCore::LiftBrake(const std::string& device_class,
                             const std::string& why) {
   if (!brake_.Lift(device_class)) return;
   standings_.Note("", device_class, "goes on", why);
-  std::vector<std::string> boards;
-  for (const auto& [id, device] : registry_.devices()) {
-    if (device.info.device_class() == device_class) boards.push_back(id);
-  }
-  for (const std::string& id : boards) {
+  for (const std::string& id : registry_.OfClass(device_class)) {
     Unprove(id, "its class was stopped");
   }
   ReindexClass(device_class);
@@ -208,13 +196,14 @@ void TrackerCore::LiftBrake(const std::string& device_class,
 
 void TrackerCore::ReindexClass(const std::string& device_class) {
   std::set<std::string> agents;
-  for (const auto& [id, device] : registry_.devices()) {
-    if (device.info.device_class() == device_class) {
-      agents.insert(device.agent_id);
-    }
+  for (const std::string& id : registry_.OfClass(device_class)) {
+    agents.insert(registry_.FindDevice(id)->agent_id);
   }
-  for (const std::string& id : agents) Reindex(*registry_.FindAgent(id));
-  fleet_changed_ = waits_changed_ = true;
+  for (const std::string& id : agents) {
+    Reindex(*registry_.FindAgent(id));
+    Touch(*registry_.FindAgent(id));
+  }
+  waits_changed_ = true;
   MarkAllDirty();
 }
 

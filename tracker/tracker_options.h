@@ -74,9 +74,6 @@ struct TrackerOptions {
   // The least time between two WaitReports, and between two FleetChanges.
   absl::Duration wait_report_interval = absl::Seconds(1);
   absl::Duration fleet_change_interval = absl::Milliseconds(200);
-  // Added to that for each device, all of which a FleetChange tells of: 20 s
-  // more with ten thousand.
-  absl::Duration fleet_change_per_device = absl::Milliseconds(2);
 
   int max_attempts = 3;
   // Work that may be queued or running for one server.

@@ -60,6 +60,7 @@ void TrackerCore::StartPower(v1::DeviceCommand command,
     // What the board runs ends with its power, and none of it counts.
     for (const std::string& id : agent.device_ids) ClearDevice(id);
   }
+  Reindex(agent);
   AdvancePower(clock_.Steady());
 }
 

@@ -29,7 +29,8 @@ void TrackerCore::Reconcile(Agent& agent, const v1::Hello& hello,
       LoseLease(id, absl::StrCat("the board of agent ", agent.id, " rebooted"),
                 /*board_failed=*/true);
     } else if (hello.spooled_results() > 0 && lease.accepted) {
-      lease.deadline = std::min(lease.deadline, now + options_.spool_grace);
+      leases_.Until(lease,
+                    std::min(lease.deadline, now + options_.spool_grace));
     } else {
       LoseLease(id, absl::StrCat("agent ", agent.id, " came back without it"));
     }
@@ -47,7 +48,7 @@ v1::Verdict TrackerCore::Judge(Agent& agent, const v1::HeldAssignment& held) {
       return v1::VERDICT_ABANDON;
     }
     lease->accepted = true;
-    lease->deadline = clock_.Steady() + options_.lease;
+    leases_.Until(*lease, clock_.Steady() + options_.lease);
     return v1::VERDICT_CONTINUE;
   }
   if (WorkItem* work = FindWork(held.assignment_id())) {
@@ -77,7 +78,10 @@ void TrackerCore::Adopt(Agent& agent, const v1::HeldAssignment& held,
   leases_.Add(lease);
   agent.loop.Dispatched(clock_.Steady());
   agent.holds_stored = true;
-  if (work == nullptr) return;
+  if (work == nullptr) {
+    orphans_.insert(lease.assignment_id);
+    return;
+  }
   queue_.Remove(work->entry(), clock_.Steady());
   work->state = WorkItem::State::kLeased;
   work->dispatched = true;

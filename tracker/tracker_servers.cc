@@ -49,9 +49,8 @@ void TrackerCore::OnAttach(StreamId stream, const v1::Attach& attach) {
     attached->add_held_work_ids(it->second.work.work_id());
   }
   Send(stream, std::move(event));
-  v1::DispatchEvent fleet;
-  *fleet.mutable_fleet_change()->mutable_devices() = ListDevices().devices();
-  Send(stream, std::move(fleet));
+  server.fleet_changes = 0;
+  TellWholeFleet(server);
   Forward(server_id, results_.OfServer(server_id));
   AfterAcks();  // agents that owe it results send them again
 }
@@ -107,6 +106,7 @@ void TrackerCore::OnSubmit(const std::string& server_id,
       continue;
     }
     // Brought along by an agent after this tracker's restart.
+    orphans_.erase(id);
     work.state = WorkItem::State::kLeased;
     work.dispatched = true;
     work.attempt = lease->attempt;

@@ -13,9 +13,8 @@ using Json = nlohmann::json;
 
 constexpr int kCheckpointVersion = 1;
 
-// As text at once: a busy task has thousands of them, and all are printed
-// whenever one changes.
-void PrintWork(const WorkCheckpoint& work, std::string* out) {
+// As text at once: there are thousands a second.
+void PrintWorkTo(const WorkCheckpoint& work, std::string* out) {
   absl::StrAppend(out, "{\"kind\":", static_cast<int>(work.kind),
                   ",\"trials\":[");
   for (size_t i = 0; i < work.trials.size(); ++i) {
@@ -55,12 +54,23 @@ void PrintTask(const TaskCheckpoint& task, std::string* out) {
   out->append(",\"in_flight\":[");
   for (size_t i = 0; i < task.in_flight.size(); ++i) {
     if (i > 0) out->push_back(',');
-    PrintWork(task.in_flight[i], out);
+    PrintWorkTo(task.in_flight[i], out);
   }
   out->append("]}");
 }
 
-// Throws what the library throws; ParseCheckpoint catches.
+// These throw what the library throws; their callers catch.
+WorkCheckpoint ParseWorkOf(const Json& json) {
+  WorkCheckpoint work;
+  work.kind = static_cast<v1::TrialKind>(json.at("kind").get<int>());
+  for (const Json& trial : json.at("trials")) {
+    work.trials.push_back({trial.at(0).get<int64_t>(),
+                           trial.at(1).get<std::string>(),
+                           trial.at(2).get<int64_t>()});
+  }
+  return work;
+}
+
 TaskCheckpoint ParseTask(const Json& json) {
   TaskCheckpoint task;
   json.at("target").get_to(task.target);
@@ -85,13 +95,7 @@ TaskCheckpoint ParseTask(const Json& json) {
     }
   }
   for (const Json& item : json.at("in_flight")) {
-    WorkCheckpoint work;
-    work.kind = static_cast<v1::TrialKind>(item.at("kind").get<int>());
-    for (const Json& trial : item.at("trials")) {
-      work.trials.push_back({trial.at(0).get<int64_t>(),
-                             trial.at(1).get<std::string>(),
-                             trial.at(2).get<int64_t>()});
-    }
+    WorkCheckpoint work = ParseWorkOf(item);
     if (!work.trials.empty()) task.in_flight.push_back(std::move(work));
   }
   return task;
@@ -122,6 +126,23 @@ std::string PrintCheckpoint(absl::Span<const TaskCheckpoint> tasks) {
   }
   text.append("]}");
   return text;
+}
+
+std::string PrintWork(const WorkCheckpoint& work) {
+  std::string text;
+  PrintWorkTo(work, &text);
+  return text;
+}
+
+absl::StatusOr<WorkCheckpoint> ParseWork(std::string_view text) {
+  try {
+    WorkCheckpoint work = ParseWorkOf(Json::parse(text));
+    if (!work.trials.empty()) return work;
+    return absl::DataLossError("work of a job has no trials");
+  } catch (const Json::exception& error) {
+    return absl::DataLossError(
+        absl::StrCat("work of a job cannot be read: ", error.what()));
+  }
 }
 
 absl::StatusOr<std::vector<TaskCheckpoint>> ParseCheckpoint(

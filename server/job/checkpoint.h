@@ -40,6 +40,9 @@ struct WorkCheckpoint {
   };
   v1::TrialKind kind = v1::TRIAL_KIND_UNSPECIFIED;
   std::vector<Trial> trials;  // all of the work's, answered or not
+
+  // Names it within its task. REQUIRES: trials.
+  int64_t number() const { return trials.front().ordinal; }
 };
 
 struct TaskCheckpoint {
@@ -59,12 +62,22 @@ struct TaskCheckpoint {
   int64_t forgiven_below = 0;
   std::vector<std::string> finalists;  // that the race chose
   std::optional<RoundCheckpoint> round;
+  // Only while the task waits for its target: else each work is a row of the
+  // log, so that what a busy task has out is not written whenever some changes.
   std::vector<WorkCheckpoint> in_flight;
+};
+
+// What became of a task's work since it was last saved.
+struct WorkNews {
+  std::vector<WorkCheckpoint> opened;
+  std::vector<int64_t> closed;  // numbers
 };
 
 // Text form of a job's tasks, in order.
 std::string PrintCheckpoint(absl::Span<const TaskCheckpoint> tasks);
-// DataLoss for text that PrintCheckpoint did not write.
+std::string PrintWork(const WorkCheckpoint& work);
+// DataLoss for text that PrintCheckpoint, or PrintWork, did not write.
+absl::StatusOr<WorkCheckpoint> ParseWork(std::string_view text);
 absl::StatusOr<std::vector<TaskCheckpoint>> ParseCheckpoint(
     std::string_view text);
 

@@ -34,6 +34,8 @@ class Dispatcher {
   virtual void CancelWork(const v1::CancelWork& cancel) = 0;
   virtual void Acknowledge(const v1::CommitAck& ack) = 0;
   virtual void OfferCanaries(const v1::Canaries& canaries) = 0;
+  // A FleetChange is missing: all devices are wanted again.
+  virtual void AskFleet() = 0;
 };
 
 }  // namespace regatta

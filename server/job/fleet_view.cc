@@ -6,11 +6,27 @@
 
 namespace regatta {
 
-FleetView::FleetView(const v1::FleetChange& change) : known_(true) {
-  for (const v1::DeviceStatus& device : change.devices()) {
+FleetView FleetView::With(const FleetMirror& mirror,
+                          const std::set<std::string>& classes) const {
+  FleetView next = *this;
+  next.known_ = true;
+  for (const std::string& name : classes) {
+    const FleetMirror::Devices& devices = mirror.OfClass(name);
+    if (devices.empty()) {
+      next.classes_.erase(name);
+    } else {
+      next.classes_[name] = std::make_shared<const Class>(Sum(devices));
+    }
+  }
+  return next;
+}
+
+FleetView::Class FleetView::Sum(const FleetMirror::Devices& devices) {
+  Class sum;
+  ClassView& view = sum.view;
+  for (const auto& [id, device] : devices) {
     const v1::DeviceInfo& info = device.info();
-    if (info.has_noise_floor()) noise_[info.device_id()] = info.noise_floor();
-    ClassView& view = classes_[info.device_class()];
+    if (info.has_noise_floor()) sum.noise[id] = info.noise_floor();
     ++view.devices;
     view.targets.insert(info.target());
     const std::string& obstacle = device.obstacle();
@@ -45,40 +61,45 @@ FleetView::FleetView(const v1::FleetChange& change) : known_(true) {
     ++view.online;
     view.credit[device.compiler_version()] += std::max(1, info.credit());
   }
+  return sum;
 }
 
 const ClassView* FleetView::Find(std::string_view device_class) const {
   const auto found = classes_.find(device_class);
-  return found == classes_.end() ? nullptr : &found->second;
+  return found == classes_.end() ? nullptr : &found->second->view;
 }
 
 std::vector<std::string> FleetView::RealClasses() const {
   std::vector<std::string> names;
-  for (const auto& [name, view] : classes_) {
-    if (!view.simulated) names.push_back(name);
+  for (const auto& [name, known] : classes_) {
+    if (!known->view.simulated) names.push_back(name);
   }
   return names;
 }
 
 std::vector<std::string> FleetView::PresentRealClasses() const {
   std::vector<std::string> names;
-  for (const auto& [name, view] : classes_) {
-    if (!view.simulated && view.present > 0) names.push_back(name);
+  for (const auto& [name, known] : classes_) {
+    if (!known->view.simulated && known->view.present > 0) {
+      names.push_back(name);
+    }
   }
   return names;
 }
 
 std::vector<std::string> FleetView::Classes() const {
   std::vector<std::string> names;
-  for (const auto& [name, view] : classes_) names.push_back(name);
+  for (const auto& [name, known] : classes_) names.push_back(name);
   return names;
 }
 
 std::optional<double> FleetView::NoiseFloor(
     const std::string& device_id) const {
-  const auto found = noise_.find(device_id);
-  if (found == noise_.end()) return std::nullopt;
-  return found->second;
+  for (const auto& [name, known] : classes_) {
+    const auto found = known->noise.find(device_id);
+    if (found != known->noise.end()) return found->second;
+  }
+  return std::nullopt;
 }
 
 std::string FleetView::Obstacle(std::string_view device_class,

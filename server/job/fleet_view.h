@@ -1,17 +1,19 @@
-// The fleet as the server sees it: the latest FleetChange, summed up by device
-// class. Plain data: copy it to share it between threads.
+// The fleet as the server sees it: what FleetChanges told of its devices,
+// summed up by device class. Plain data: copy it to share it between threads;
+// copies share what is known of the classes that did not change.
 #ifndef REGATTA_SERVER_JOB_FLEET_VIEW_H_
 #define REGATTA_SERVER_JOB_FLEET_VIEW_H_
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "regatta/v1/dispatch_service.pb.h"
+#include "proto/fleet_mirror.h"
 
 namespace regatta {
 
@@ -40,7 +42,11 @@ struct ClassView {
 class FleetView {
  public:
   FleetView() = default;
-  explicit FleetView(const v1::FleetChange& change);
+
+  // The view after devices of `classes` came, went or changed. REQUIRES: the
+  // other classes are in the mirror what they were for this view.
+  FleetView With(const FleetMirror& mirror,
+                 const std::set<std::string>& classes) const;
 
   // A tracker has told of its devices at least once.
   bool known() const { return known_; }
@@ -58,9 +64,14 @@ class FleetView {
                        const std::string& compiler_version) const;
 
  private:
+  struct Class {
+    ClassView view;
+    std::map<std::string, double> noise;  // by device
+  };
+  static Class Sum(const FleetMirror::Devices& devices);
+
   bool known_ = false;
-  std::map<std::string, ClassView, std::less<>> classes_;
-  std::map<std::string, double> noise_;
+  std::map<std::string, std::shared_ptr<const Class>, std::less<>> classes_;
 };
 
 }  // namespace regatta

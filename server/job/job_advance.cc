@@ -250,6 +250,7 @@ void JobManager::FlushJobs(const std::vector<JobSlot*>& slots) {
   }
   for (size_t i = 0; i < saved.size(); ++i) {
     saved[i]->dirty = false;
+    saved[i]->job.WorkSaved();
     saved[i]->ended = IsEnded(progress[i].job.state());
     SendSaved(*saved[i]);
   }
@@ -265,7 +266,12 @@ TuningLog::JobProgress JobManager::ProgressOf(JobSlot& slot) {
     slot.job.NoteEnd(UnixMs());
     job = slot.job.Status(status_of);
   }
-  return {std::move(job), slot.job.Checkpoint(options_.clock->Steady())};
+  TuningLog::JobProgress progress;
+  progress.no_work = IsEnded(job.state());
+  progress.job = std::move(job);
+  progress.checkpoint = slot.job.Checkpoint(options_.clock->Steady());
+  slot.job.FillWork(&progress);
+  return progress;
 }
 
 void JobManager::SendSaved(JobSlot& slot) {

@@ -362,6 +362,10 @@ std::string JobManager::MeasureProtocol(const std::string& device_class) const {
 
 void JobManager::OnAttached(const v1::Attached& attached) {
   {
+    std::lock_guard mirror(mirror_mutex_);
+    mirror_.NewStream();
+  }
+  {
     std::lock_guard lock(events_mutex_);
     events_.attached = std::make_unique<v1::Attached>(attached);
     events_.detached = false;
@@ -390,13 +394,23 @@ void JobManager::OnResults(std::vector<v1::TrialResult> results) {
 }
 
 void JobManager::OnFleetChange(const v1::FleetChange& change) {
-  auto view = std::make_shared<const FleetView>(change);
+  std::lock_guard mirror(mirror_mutex_);
+  if (absl::Status status = mirror_.Apply(change); !status.ok()) {
+    LOG(kWarning) << status.message() << "; asking for all of them again";
+    options_.dispatcher->AskFleet();
+    return;
+  }
+  if (!mirror_.whole()) return;
+  const std::set<std::string> changed = mirror_.TakeChanged();
+  auto view =
+      std::make_shared<const FleetView>(fleet()->With(mirror_, changed));
   {
     std::lock_guard lock(view_mutex_);
     fleet_ = view;
-    for (const std::string& name : view->Classes()) {
-      const ClassView& device_class = *view->Find(name);
-      known_classes_[name] = {device_class.target, device_class.simulated};
+    for (const std::string& name : changed) {
+      const ClassView* device_class = view->Find(name);
+      if (device_class == nullptr) continue;
+      known_classes_[name] = {device_class->target, device_class->simulated};
     }
   }
   {

@@ -194,7 +194,8 @@ class JobManager : public Dispatcher::Listener {
   const JobManagerOptions options_;
   CommitStats commit_stats_;
 
-  // Lock order: step_mutex_ before the others, which are never held together.
+  // Lock order: step_mutex_ and mirror_mutex_, never both, before the others,
+  // which are never held together.
   // Held by whoever changes jobs; may be held while the log is written.
   mutable std::mutex step_mutex_;
   std::map<int64_t, JobSlot> jobs_;
@@ -211,6 +212,9 @@ class JobManager : public Dispatcher::Listener {
   std::atomic<bool> has_active_job_ = false;
   int64_t newest_id_ = 0;
   std::set<int64_t> broken_;  // jobs whose rows cannot be read
+
+  std::mutex mirror_mutex_;
+  FleetMirror mirror_;
 
   mutable std::mutex events_mutex_;
   mutable std::condition_variable events_ready_;

@@ -50,6 +50,19 @@ absl::StatusOr<ManagedJob> ManagedJob::Load(
         absl::StrCat("job ", job.id_, " has ", job.tasks_.size(),
                      " tasks, but progress of ", checkpoints.size()));
   }
+  for (const TuningLog::JobWork& row : stored.work) {
+    if (row.task < 0 || row.task >= static_cast<int>(checkpoints.size())) {
+      return absl::DataLossError(absl::StrCat(
+          "job ", job.id_, " has work of a task ", row.task, " that it lacks"));
+    }
+    ASSIGN_OR_RETURN(WorkCheckpoint work, ParseWork(row.bytes));
+    std::vector<WorkCheckpoint>& known = checkpoints[row.task].in_flight;
+    // Listed in the checkpoint while the task waited for its target.
+    std::erase_if(known, [&](const WorkCheckpoint& other) {
+      return other.number() == work.number();
+    });
+    known.push_back(std::move(work));
+  }
   for (size_t i = 0; i < job.tasks_.size(); ++i) {
     job.tasks_[i].Restore(std::move(checkpoints[i]),
                           stored.job.tasks(static_cast<int>(i)));
@@ -97,6 +110,23 @@ std::string ManagedJob::Checkpoint(SteadyTime now) const {
     checkpoints.push_back(task.Checkpoint(now));
   }
   return PrintCheckpoint(checkpoints);
+}
+
+void ManagedJob::FillWork(TuningLog::JobProgress* progress) const {
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    const int task = static_cast<int>(i);
+    const WorkNews news = tasks_[i].UnsavedWork();
+    for (const WorkCheckpoint& work : news.opened) {
+      progress->opened.push_back({task, work.number(), PrintWork(work)});
+    }
+    for (const int64_t number : news.closed) {
+      progress->closed.emplace_back(task, number);
+    }
+  }
+}
+
+void ManagedJob::WorkSaved() {
+  for (TaskRunner& task : tasks_) task.WorkSaved();
 }
 
 void DeriveJobState(v1::Job* job) {

@@ -40,6 +40,9 @@ class ManagedJob {
   using SurroundingsOf = std::function<TaskSurroundings(const TaskRunner&)>;
   v1::Job Status(const SurroundingsOf& surroundings_of) const;
   std::string Checkpoint(SteadyTime now) const;
+  // Puts in what became of its work since the last WorkSaved.
+  void FillWork(TuningLog::JobProgress* progress) const;
+  void WorkSaved();
   // Remembers when the job ended, once.
   void NoteEnd(int64_t unix_ms) {
     if (ended_unix_ms_ == 0) ended_unix_ms_ = unix_ms;

@@ -163,7 +163,6 @@ void TaskResults::CountCandidate(const v1::TrialResult& result,
       recent_.pop_front();
     }
   }
-  medians_.reset();
   times_.push_back(times);
   if (times_.size() > kKeptTimes) times_.pop_front();
 }
@@ -184,7 +183,9 @@ double TaskResults::Rate(SteadyTime now) const {
 }
 
 v1::TrialTimes TaskResults::Times() const {
-  if (medians_) return *medians_;
+  const auto fresh = trials_ - medians_of_;
+  if (medians_ && fresh <= std::ssize(times_) / 32) return *medians_;
+  medians_of_ = trials_;
   v1::TrialTimes times;
   times.set_build_ns(MedianOf(times_, &v1::TrialTimes::build_ns));
   times.set_wait_ns(MedianOf(times_, &v1::TrialTimes::wait_ns));

@@ -86,6 +86,8 @@ class TaskResults {
 
   // New candidate outcomes per second over the last 20 s before `now`.
   double Rate(SteadyTime now) const;
+  // Medians; of many trials those of a moment ago: a thirty-second of them may
+  // be missing.
   v1::TrialTimes Times() const;
 
  private:
@@ -114,7 +116,9 @@ class TaskResults {
   std::optional<SteadyTime> first_arrival_;
   // Of the latest candidate trials, bounded.
   std::deque<v1::TrialTimes> times_;
-  mutable std::optional<v1::TrialTimes> medians_;  // of times_, until it grows
+  // Of times_ as they were when `medians_of_` were counted.
+  mutable std::optional<v1::TrialTimes> medians_;
+  mutable int64_t medians_of_ = 0;
 };
 
 // "crashed: signal 11", "compile_error".

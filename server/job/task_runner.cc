@@ -68,6 +68,9 @@ absl::Status TaskRunner::Resolve(const std::string& target,
   if (!same) {
     // New, or upgraded in the middle of the job: what is out was made by
     // another compiler and what was learnt may not hold.
+    for (const WorkCheckpoint& saved : checkpoint_.in_flight) {
+      NoteClosed(saved.number());
+    }
     checkpoint_ = TaskCheckpoint{.target = target,
                                  .compiler = compiler_version,
                                  .simulated = simulated,
@@ -128,14 +131,16 @@ void TaskRunner::KeepRoundResult(const v1::TrialResult& result) {
 
 absl::Status TaskRunner::Check(const v1::TrialResult& result) const {
   const v1::TrialSpec& spec = result.spec();
+  bool asked_for = false;
   if (const auto open = open_trials_.find(spec.trial_id());
       open != open_trials_.end()) {
     const v1::Work& work = open_.at(open->second).work;
     for (const v1::TrialSpec& asked : work.trials()) {
-      if (asked.trial_id() == spec.trial_id() &&
-          asked.SerializeAsString() != spec.SerializeAsString()) {
+      if (asked.trial_id() != spec.trial_id()) continue;
+      if (asked.SerializeAsString() != spec.SerializeAsString()) {
         return NotOfThisTask(result, "specification");
       }
+      asked_for = true;
     }
   }
   if (spec.trial_id() != TrialId(spec_, spec.ordinal()) || spec.ordinal() < 0) {
@@ -160,10 +165,11 @@ absl::Status TaskRunner::Check(const v1::TrialResult& result) const {
       spec.kind() > v1::TRIAL_KIND_CONFIRM) {
     return NotOfThisTask(result, "kind");
   }
-  if (resolved() && spec.compiler_version() == compiler_version()) {
-    if (!space_->Parse(spec.schedule().text()).ok()) {
-      return NotOfThisTask(result, "schedule");
-    }
+  // What was asked for was made of the space.
+  if (!asked_for && resolved() &&
+      spec.compiler_version() == compiler_version() &&
+      !space_->Parse(spec.schedule().text()).ok()) {
+    return NotOfThisTask(result, "schedule");
   }
   return absl::OkStatus();
 }
@@ -262,6 +268,8 @@ void TaskRunner::Send(std::vector<v1::TrialSpec> trials, TaskPlan* plan) {
     *work.add_trials() = std::move(trial);
   }
   open.work = work;
+  opened_.insert(work.trials(0).ordinal());
+  closed_.erase(work.trials(0).ordinal());
   open_[work.work_id()] = std::move(open);
   plan->submit.push_back(std::move(work));
   plan->save = true;
@@ -272,13 +280,23 @@ bool TaskRunner::Close(const std::string& trial_id) {
   if (trial == open_trials_.end()) return false;
   const auto work = open_.find(trial->second);
   work->second.open.erase(trial_id);
-  if (work->second.open.empty()) open_.erase(work);
+  if (work->second.open.empty()) {
+    NoteClosed(work->second.work.trials(0).ordinal());
+    open_.erase(work);
+  }
   open_trials_.erase(trial);
   return true;
 }
 
+void TaskRunner::NoteClosed(int64_t number) {
+  if (opened_.erase(number) == 0) closed_.insert(number);
+}
+
 void TaskRunner::CancelOpen(TaskPlan* plan) {
-  for (const auto& [id, work] : open_) plan->cancel.push_back(id);
+  for (const auto& [id, open] : open_) {
+    plan->cancel.push_back(id);
+    NoteClosed(open.work.trials(0).ordinal());
+  }
   if (!open_.empty()) plan->save = true;
   open_.clear();
   open_trials_.clear();

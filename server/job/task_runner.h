@@ -117,6 +117,9 @@ class TaskRunner {
 
   v1::TaskStatus Status(const TaskSurroundings& surroundings) const;
   TaskCheckpoint Checkpoint(SteadyTime now) const;
+  // Work to be saved with the checkpoint; WorkSaved once it is.
+  WorkNews UnsavedWork() const;
+  void WorkSaved();
   // REQUIRES: before Resolve. `saved` is the status saved with the checkpoint.
   void Restore(TaskCheckpoint checkpoint, const v1::TaskStatus& saved);
   // The task of a paused one, to go on from there: not resolved, learns from
@@ -176,7 +179,7 @@ class TaskRunner {
   v1::TrialSpec MakeTrial(v1::TrialKind kind, const std::string& schedule);
   void Send(std::vector<v1::TrialSpec> trials, TaskPlan* plan);
   void CancelOpen(TaskPlan* plan);
-  void Remember(v1::Work work);
+  void NoteClosed(int64_t number);
   // Removes the trial from its work; true when it was out.
   bool Close(const std::string& trial_id);
   void TellStrategy(const v1::TrialResult& result);
@@ -190,7 +193,7 @@ class TaskRunner {
   void FillBest(v1::TaskStatus* status) const;
 
   TaskSpec spec_;
-  // Progress. Its in-flight list is empty here: open_ has it.
+  // Progress. Its in-flight list is empty once resolved: open_ has it.
   TaskCheckpoint checkpoint_;
   v1::JobState settled_ = v1::JOB_STATE_UNSPECIFIED;
   std::string reason_;
@@ -201,6 +204,8 @@ class TaskRunner {
   std::unique_ptr<SearchStrategy> strategy_;
   std::map<std::string, OpenWork> open_;            // by work id
   std::map<std::string, std::string> open_trials_;  // trial id to work id
+  // Numbers of work that came and went since the last save; see WorkNews.
+  std::set<int64_t> opened_, closed_;
   std::map<std::string, v1::TrialResult> round_results_;
   int64_t next_ordinal_ = 0, ordinal_end_ = 0;
   int64_t ordinal_block_ = 0;  // reserved last; 0: none yet

@@ -94,17 +94,30 @@ v1::TaskStatus TaskRunner::Status(const TaskSurroundings& surroundings) const {
 TaskCheckpoint TaskRunner::Checkpoint(SteadyTime now) const {
   TaskCheckpoint checkpoint = checkpoint_;
   checkpoint.search_ms = absl::ToInt64Milliseconds(SearchTime(now));
-  if (!resolved()) return checkpoint;  // what is out is still listed in it
-  for (const auto& [id, open] : open_) {
+  return checkpoint;
+}
+
+WorkNews TaskRunner::UnsavedWork() const {
+  WorkNews news;
+  news.closed.assign(closed_.begin(), closed_.end());
+  for (const int64_t number : opened_) {
+    const auto open =
+        open_.find(absl::StrCat(spec_.job_id, "/", spec_.index, "/", number));
+    if (open == open_.end()) continue;  // cancelled with its whole job
     WorkCheckpoint work;
-    for (const v1::TrialSpec& trial : open.work.trials()) {
+    for (const v1::TrialSpec& trial : open->second.work.trials()) {
       work.kind = trial.kind();
       work.trials.push_back(
           {trial.ordinal(), trial.schedule().text(), trial.incumbent_ns()});
     }
-    checkpoint.in_flight.push_back(std::move(work));
+    news.opened.push_back(std::move(work));
   }
-  return checkpoint;
+  return news;
+}
+
+void TaskRunner::WorkSaved() {
+  opened_.clear();
+  closed_.clear();
 }
 
 TaskRunner TaskRunner::Resumed(int64_t first_ordinal) const {
@@ -114,6 +127,7 @@ TaskRunner TaskRunner::Resumed(int64_t first_ordinal) const {
   TaskCheckpoint& checkpoint = resumed.checkpoint_;
   checkpoint.forgiven_below = first_ordinal;
   checkpoint.in_flight.clear();
+  resumed.closed_ = closed_;
   checkpoint.round.reset();
   checkpoint.round_attempts = 0;
   return resumed;

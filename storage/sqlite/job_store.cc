@@ -28,6 +28,20 @@ absl::StatusOr<TuningLog::StoredJob> ReadJob(const Statement& row) {
   return stored;
 }
 
+absl::StatusOr<std::vector<TuningLog::JobWork>> WorkOf(Connection& db,
+                                                       int64_t job_id) {
+  ASSIGN_OR_RETURN(Statement list,
+                   db.Query("SELECT task, number, bytes FROM job_work WHERE "
+                            "job_id = ? ORDER BY task, number",
+                            job_id));
+  std::vector<TuningLog::JobWork> works;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool row, list.Step());
+    if (!row) return works;
+    works.push_back({static_cast<int>(list.Int(0)), list.Int(1), list.Text(2)});
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<int64_t> CreateJob(Connection& db,
@@ -52,12 +66,27 @@ absl::StatusOr<int64_t> CreateJob(Connection& db,
   return db.LastInsertId();
 }
 
-absl::Status SaveJob(Connection& db, const v1::Job& job,
-                     std::string_view checkpoint) {
-  RETURN_IF_ERROR(
-      db.Run("UPDATE job SET status = ?, checkpoint = ? WHERE id = ?",
-             Blob{job.SerializeAsString()}, Blob{checkpoint}, job.job_id()));
-  return db.Changes() > 0 ? absl::OkStatus() : NoSuchJob(job.job_id());
+absl::Status SaveJob(Connection& db, const TuningLog::JobProgress& progress) {
+  const int64_t id = progress.job.job_id();
+  RETURN_IF_ERROR(db.Run(
+      "UPDATE job SET status = ?, checkpoint = ? WHERE id = ?",
+      Blob{progress.job.SerializeAsString()}, Blob{progress.checkpoint}, id));
+  if (db.Changes() == 0) return NoSuchJob(id);
+  if (progress.no_work) {
+    return db.Run("DELETE FROM job_work WHERE job_id = ?", id);
+  }
+  for (const auto& [task, number] : progress.closed) {
+    RETURN_IF_ERROR(db.Run(
+        "DELETE FROM job_work WHERE job_id = ? AND task = ? AND number = ?", id,
+        task, number));
+  }
+  for (const TuningLog::JobWork& work : progress.opened) {
+    RETURN_IF_ERROR(
+        db.Run("INSERT OR REPLACE INTO job_work(job_id, task, number, bytes) "
+               "VALUES (?, ?, ?, ?)",
+               id, work.task, work.number, Blob{work.bytes}));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<TuningLog::StoredJob> GetJob(Connection& db, int64_t job_id) {
@@ -67,7 +96,9 @@ absl::StatusOr<TuningLog::StoredJob> GetJob(Connection& db, int64_t job_id) {
                job_id));
   ASSIGN_OR_RETURN(const bool row, get.Step());
   if (!row) return NoSuchJob(job_id);
-  return ReadJob(get);
+  ASSIGN_OR_RETURN(TuningLog::StoredJob stored, ReadJob(get));
+  ASSIGN_OR_RETURN(stored.work, WorkOf(db, job_id));
+  return stored;
 }
 
 absl::StatusOr<std::vector<TuningLog::StoredJob>> ListJobs(Connection& db) {
@@ -77,7 +108,7 @@ absl::StatusOr<std::vector<TuningLog::StoredJob>> ListJobs(Connection& db) {
   std::vector<TuningLog::StoredJob> jobs;
   while (true) {
     ASSIGN_OR_RETURN(const bool row, list.Step());
-    if (!row) return jobs;
+    if (!row) break;
     auto job = ReadJob(list);
     if (!job.ok()) {
       // One damaged row must not hide the others.
@@ -87,6 +118,10 @@ absl::StatusOr<std::vector<TuningLog::StoredJob>> ListJobs(Connection& db) {
     }
     jobs.push_back(*std::move(job));
   }
+  for (TuningLog::StoredJob& job : jobs) {
+    ASSIGN_OR_RETURN(job.work, WorkOf(db, job.job.job_id()));
+  }
+  return jobs;
 }
 
 absl::StatusOr<int64_t> ReserveOrdinals(Connection& db, int64_t job_id,

@@ -1,11 +1,10 @@
-// The tables job and ordinal.
+// The tables job, job_work and ordinal.
 //
 // Functions that write run inside the writer's transaction.
 #ifndef REGATTA_STORAGE_SQLITE_JOB_STORE_H_
 #define REGATTA_STORAGE_SQLITE_JOB_STORE_H_
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -18,8 +17,7 @@ namespace regatta::sqlite {
 absl::StatusOr<int64_t> CreateJob(Connection& db,
                                   const v1::SubmitJobRequest& request,
                                   int64_t unix_ms);
-absl::Status SaveJob(Connection& db, const v1::Job& job,
-                     std::string_view checkpoint);
+absl::Status SaveJob(Connection& db, const TuningLog::JobProgress& progress);
 absl::StatusOr<TuningLog::StoredJob> GetJob(Connection& db, int64_t job_id);
 absl::StatusOr<std::vector<TuningLog::StoredJob>> ListJobs(Connection& db);
 

@@ -207,7 +207,7 @@ absl::StatusOr<int64_t> SqliteTuningLog::CreateJob(
 absl::Status SqliteTuningLog::SaveJobs(absl::Span<const JobProgress> jobs) {
   return Write([&](Connection& db) {
     for (const JobProgress& one : jobs) {
-      RETURN_IF_ERROR(sqlite::SaveJob(db, one.job, one.checkpoint));
+      RETURN_IF_ERROR(sqlite::SaveJob(db, one));
     }
     return absl::OkStatus();
   });

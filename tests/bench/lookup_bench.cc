@@ -134,6 +134,7 @@ void MeasureServer(TuningLog& log, const PlantedLog& plan, int calls) {
     void CancelWork(const v1::CancelWork&) override {}
     void Acknowledge(const v1::CommitAck&) override {}
     void OfferCanaries(const v1::Canaries&) override {}
+    void AskFleet() override {}
   } dispatcher;
   JobManagerOptions options;
   options.log = &log;
@@ -143,6 +144,7 @@ void MeasureServer(TuningLog& log, const PlantedLog& plan, int calls) {
   auto jobs = JobManager::Create(options);
   CHECK(jobs.ok()) << jobs.status();
   v1::FleetChange fleet;
+  fleet.set_snapshot(v1::SNAPSHOT_PART_WHOLE);
   std::set<std::string> classes;
   for (int64_t job = 0; job < plan.jobs(); ++job) {
     classes.insert(plan.KeyOfJob(job).device_class);

@@ -1,14 +1,9 @@
 #include "tests/fleet_sim/campaign.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <iostream>
 #include <thread>
 #include <tuple>
@@ -25,6 +20,7 @@
 #include "device_agent/tracker_client.h"
 #include "proto/device_class.h"
 #include "proto/outcome_names.h"
+#include "tests/fleet_sim/break_connections.h"
 
 namespace regatta::fleet_sim {
 namespace {
@@ -38,6 +34,11 @@ constexpr absl::Duration kEndLimit = absl::Minutes(10);
 constexpr char kTarget[] =
     "cpu,triple=x86_64-linux-gnu,mcpu=znver4,vector_bits=512,"
     "vector_registers=32";
+// What is wanted. Rates: of what so many boards can make at all.
+constexpr double kReturnSeconds = 90;
+constexpr double kHeartbeatP99Ms = 250;
+constexpr double kShareOfBoards = 0.95;
+constexpr double kTrackerMib = 2048;
 // Spaces that no run exhausts.
 constexpr const char* kWorkloads[] = {
     "matmul(m=512,n=512,k=512)", "matmul(m=1024,n=768,k=640)",
@@ -66,29 +67,6 @@ std::string Times(const Histogram& times) {
 
 double Mib(int64_t bytes) {
   return static_cast<double>(bytes) / (int64_t{1} << 20);
-}
-
-// Breaks every TCP connection of this process to the port, without a word to
-// whoever holds it. Returns how many.
-int BreakConnections(int port) {
-  int broken = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator("/proc/self/fd")) {
-    const int fd = std::atoi(entry.path().filename().c_str());
-    sockaddr_storage peer = {};
-    socklen_t size = sizeof(peer);
-    if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0) {
-      continue;
-    }
-    const int at = peer.ss_family == AF_INET6
-                       ? reinterpret_cast<sockaddr_in6*>(&peer)->sin6_port
-                   : peer.ss_family == AF_INET
-                       ? reinterpret_cast<sockaddr_in*>(&peer)->sin_port
-                       : 0;
-    if (at != htons(static_cast<uint16_t>(port))) continue;
-    if (shutdown(fd, SHUT_RDWR) == 0) ++broken;
-  }
-  return broken;
 }
 
 }  // namespace
@@ -264,6 +242,8 @@ absl::Status Campaign::Attach() {
   RETURN_IF_ERROR(WatchReturn("attach"));
   Row(absl::StrCat("all ", options_.boards, " boards attached after"),
       absl::StrFormat("%.1f s", absl::ToDoubleSeconds(phases_.back().took)));
+  targets_.AtMost("all attached", kReturnSeconds,
+                  absl::ToDoubleSeconds(phases_.back().took), "s");
   return absl::OkStatus();
 }
 
@@ -307,7 +287,24 @@ absl::Status Campaign::SubmitJobs() {
 absl::Status Campaign::Load() {
   RETURN_IF_ERROR(Watch("first trials", options_.limit, /*may_end=*/false,
                         [this] { return world_->Counts().acknowledged > 0; }));
-  return Watch("load", options_.load, /*may_end=*/true, [] { return false; });
+  RETURN_IF_ERROR(
+      Watch("load", options_.load, /*may_end=*/true, [] { return false; }));
+  AimLoad();
+  return absl::OkStatus();
+}
+
+void Campaign::AimLoad() {
+  const Phase& load = phases_.back();
+  const auto most = [this](absl::Duration each) {
+    return kShareOfBoards * options_.boards / absl::ToDoubleSeconds(each);
+  };
+  targets_.AtLeast("heartbeats answered", most(options_.heartbeat),
+                   load.PerSecond(&WorldCounts::heartbeats), "/s");
+  targets_.AtMost(
+      "heartbeat's answer, p99", kHeartbeatP99Ms,
+      absl::ToDoubleMilliseconds(load.times.heartbeats.Quantile(0.99)), "ms");
+  targets_.AtLeast("results acknowledged", most(options_.world.habits.trial),
+                   load.PerSecond(&WorldCounts::acknowledged), "/s");
 }
 
 absl::Status Campaign::CutAll() {
@@ -316,10 +313,11 @@ absl::Status Campaign::CutAll() {
   CHECK(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port));
   world_->Mark();
   const int broken = BreakConnections(port);
-  const SteadyTime start = clock_.Steady();
   RETURN_IF_ERROR(WatchReturn("return"));
   Row(absl::StrCat(broken, " connections broken at once: all back after"),
       absl::StrFormat("%.1f s", absl::ToDoubleSeconds(phases_.back().took)));
+  targets_.AtMost("all back after a cut", kReturnSeconds,
+                  absl::ToDoubleSeconds(phases_.back().took), "s");
   return absl::OkStatus();
 }
 
@@ -396,6 +394,8 @@ absl::Status Campaign::Audit() {
                            c.threads);
   };
   Row("tracker", cost(tracker));
+  targets_.AtMost("tracker's memory", kTrackerMib, Mib(tracker.peak_bytes),
+                  "MiB");
   Row("server", cost(server));
   Row("boards (this process)", cost(boards));
   world_->Stop();
@@ -450,6 +450,7 @@ void Campaign::PrintTable() const {
   absl::PrintF("%-52s %d, %d, %d\n",
                "connections made, agents killed, connections cut",
                counts.connects, counts.restarts, counts.cuts);
+  targets_.Print();
   std::cout.flush();
 }
 

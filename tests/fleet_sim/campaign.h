@@ -18,6 +18,7 @@
 #include "tests/fleet_sim/jobs_client.h"
 #include "tests/fleet_sim/sim_lab.h"
 #include "tests/fleet_sim/sim_world.h"
+#include "tests/fleet_sim/targets.h"
 
 namespace regatta::fleet_sim {
 
@@ -64,6 +65,8 @@ class Campaign {
   absl::Status End();
   absl::Status Audit();
   void PrintTable() const;
+  // What was measured while boards work beside what is wanted of so many.
+  void AimLoad();
 
   // Lets the fleet go on until `done` holds or `limit` is over, which is an
   // error unless `may_end`. Prints a line every few seconds. What was measured
@@ -84,6 +87,7 @@ class Campaign {
   SteadyTime began_;
   std::vector<Phase> phases_;
   std::vector<std::pair<std::string, std::string>> rows_;
+  Targets targets_;
 };
 
 }  // namespace regatta::fleet_sim

@@ -67,7 +67,10 @@ void CoreSimulation::BreakServer() {
   if (Chance(0.7)) {
     After(Between(0, 500), [this, stream, run = tracker_run_] {
       if (run != tracker_run_) return;
-      Input([stream](TrackerCore& core) { core.ServerClosed(stream); });
+      Input([this, stream](TrackerCore& core) {
+        core.ServerClosed(stream);
+        fleet_watch_.Closed(stream);
+      });
     });
   }
   After(Between(20, 5000), [this, instance = server_.instance] {

@@ -320,6 +320,7 @@ CoreSimulation::Report CoreSimulation::Run() {
 void CoreSimulation::StartTracker() {
   ++store_.epoch;
   ++tracker_run_;
+  fleet_watch_.Restart();
   core_ =
       std::make_unique<TrackerCore>(options_, clock_, tracker_random_, store_);
 }
@@ -338,7 +339,16 @@ void CoreSimulation::KillTracker() {
 
 void CoreSimulation::Tick() {
   if (core_ != nullptr && clock_.Steady() >= stalled_until_) {
+    const bool told =
+        fleet_watch_.Due(clock_.Steady(), options_.fleet_change_interval);
     Input([](TrackerCore& core) { core.Tick(); });
+    core_->CheckIndices();
+    if (const std::string wrong =
+            told ? fleet_watch_.Compare(core_->ListDevices()) : "";
+        !wrong.empty()) {
+      Violation(wrong);
+    }
+    if (told && fleet_watch_.servers() > 0) ++report_.counts["fleets compared"];
   }
   After(options_.tick, [this] { Tick(); });
 }
@@ -370,6 +380,7 @@ void CoreSimulation::CheckAssign(const v1::Assignment& assignment) {
 }
 
 void CoreSimulation::Deliver(const Action& action) {
+  fleet_watch_.Take(action, clock_.Steady());
   if (auto* send = std::get_if<SendToAgent>(&action)) {
     if (send->message.has_assign()) {
       CheckAssign(send->message.assign().assignment());

@@ -39,6 +39,7 @@
 #include "tests/fleet_sim/ledger.h"
 #include "tests/fleet_sim/sim_board.h"
 #include "tests/tracker/core_fixture.h"
+#include "tests/tracker/fleet_watch.h"
 #include "tracker/tracker_core.h"
 
 namespace regatta::fleet_sim {
@@ -99,6 +100,7 @@ class CoreSimulation {
   MemoryFleetStore store_;
   Random tracker_random_;
   std::unique_ptr<TrackerCore> core_;  // null while it is down
+  FleetWatch fleet_watch_;
   int64_t tracker_run_ = 0;
   SteadyTime stalled_until_;
   uint64_t last_connection_ = 0;

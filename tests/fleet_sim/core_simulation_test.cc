@@ -34,8 +34,8 @@ TEST(CoreSimulation, TrackerLoopsAndSpoolsKeepEveryPromiseUnderAnyFaults) {
        {"connections cut", "half-open connections", "boards killed",
         "power lost", "boards suspended", "disks of boards broken",
         "trackers killed", "servers killed", "tracker stalls", "jobs cancelled",
-        "server streams cut", "duplicates", "cancelled",
-        "acknowledged again"}) {
+        "server streams cut", "duplicates", "cancelled", "acknowledged again",
+        "fleets compared"}) {
     EXPECT_GT(counts[name], 10) << name;
   }
   EXPECT_GT(counts["results"], 1000);

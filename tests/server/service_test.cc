@@ -61,6 +61,7 @@ class PlayedTracker : public v1::DispatchService::Service {
     event.mutable_attached()->set_tracker_epoch(1);
     stream->Write(event);
     event.Clear();
+    event.mutable_fleet_change()->set_snapshot(v1::SNAPSHOT_PART_WHOLE);
     v1::DeviceStatus* device = event.mutable_fleet_change()->add_devices();
     device->set_presence(v1::PRESENCE_ONLINE);
     device->set_compiler_version(kCompiler);

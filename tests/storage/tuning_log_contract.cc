@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "tests/storage/records.h"
 
@@ -218,6 +219,54 @@ TEST_P(TuningLogContract, KeepsJobsAndTheirRequestIds) {
                 kNotFound, "99");
   EXPECT_EQ(log_->GetJob(*first)->checkpoint, "of the first");
   EXPECT_STATUS(log_->GetJob(99), kNotFound, "99");
+}
+
+TEST_P(TuningLogContract, KeepsTheWorkOfJobsRowByRow) {
+  v1::SubmitJobRequest request;
+  const int64_t one = log_->CreateJob(request, 1).value();
+  const int64_t two = log_->CreateJob(request, 2).value();
+  const auto progress = [](int64_t id) {
+    TuningLog::JobProgress progress;
+    progress.job.set_job_id(id);
+    progress.checkpoint = "checkpoint";
+    return progress;
+  };
+  const auto work = [this](int64_t id) {
+    std::vector<std::string> rows;
+    for (const TuningLog::JobWork& row : log_->GetJob(id)->work) {
+      rows.push_back(absl::StrCat(row.task, "/", row.number, "=", row.bytes));
+    }
+    return absl::StrJoin(rows, " ");
+  };
+  std::vector<TuningLog::JobProgress> both = {progress(one), progress(two)};
+  both[0].opened = {{1, 7, "c"}, {0, 9, "b"}, {0, 2, "a"}};
+  both[1].opened = {{0, 2, "other"}};
+  ASSERT_OK(log_->SaveJobs(both));
+  EXPECT_EQ(work(one), "0/2=a 0/9=b 1/7=c");
+  Reopen();
+  // What is closed goes, what is opened again is replaced, the rest stays; what
+  // was never there may be closed.
+  both = {progress(one)};
+  both[0].opened = {{0, 9, std::string("\0b", 2)}, {0, 10, "d"}};
+  both[0].closed = {{0, 2}, {5, 5}};
+  ASSERT_OK(log_->SaveJobs(both));
+  EXPECT_EQ(work(one),
+            absl::StrCat("0/9=", std::string("\0b", 2), " 0/10=d 1/7=c"));
+  EXPECT_EQ(work(two), "0/2=other");
+  for (const TuningLog::StoredJob& job : *log_->ListJobs()) {
+    EXPECT_EQ(job.work.size(), job.job.job_id() == one ? 3u : 1u);
+  }
+  // None of it when one of the jobs does not exist.
+  both = {progress(one), progress(99)};
+  both[0].no_work = true;
+  EXPECT_STATUS(log_->SaveJobs(both), kNotFound, "99");
+  EXPECT_EQ(log_->GetJob(one)->work.size(), 3u);
+  both = {progress(one)};
+  both[0].opened = {{0, 11, "of no use"}};
+  both[0].no_work = true;
+  ASSERT_OK(log_->SaveJobs(both));
+  EXPECT_EQ(work(one), "");
+  EXPECT_EQ(work(two), "0/2=other");
 }
 
 TEST_P(TuningLogContract, HandsOutEveryOrdinalOnce) {

@@ -218,6 +218,46 @@ TEST_F(FaultTest, TheFourthUnannouncedRebootInAnHourQuarantines) {
               HasSubstr("4 unannounced reboots in an hour"));
 }
 
+// A stream that reboots every board says nothing about one of them.
+TEST_F(FaultTest, RebootsOfAWholeClassTakeNoBoardOut) {
+  for (int n = 1; n <= 6; ++n) {
+    for (const char* id : {"1", "2", "3"}) {
+      Boot(id, n);
+      Wait(absl::Seconds(10));
+    }
+  }
+  for (const char* id : {"d1", "d2", "d3"}) {
+    EXPECT_EQ(Trust(id), v1::TRUST_UNKNOWN) << id;
+  }
+  const auto history = core_->DeviceHistory(v1::DeviceHistoryRequest());
+  for (const auto& event : history->events()) {
+    EXPECT_NE(event.what(), "stopped");
+  }
+}
+
+// Up to one of the others' is well, as three are of the board's own.
+TEST_F(FaultTest, RebootsCountAgainstTheMedianOfTheOthers) {
+  for (const char* id : {"2", "3"}) Boot(id, 1);
+  ConnectBoard("4");
+  for (int n = 1; n <= 4; ++n) {
+    Boot("1", n);
+    if (n <= 3) Boot("2", n);
+    if (n <= 3) Boot("3", n);
+    Wait(absl::Minutes(2));
+  }
+  Boot("1", 5);
+  EXPECT_EQ(Trust("d1"), v1::TRUST_UNKNOWN) << "two of three rebooted twice";
+  // An hour later theirs are forgotten; it goes on.
+  Wait(absl::Minutes(62));
+  for (int n = 6; n <= 9; ++n) {
+    EXPECT_EQ(Trust("d1"), v1::TRUST_UNKNOWN) << n;
+    Boot("1", n);
+    Wait(absl::Minutes(1));
+  }
+  EXPECT_EQ(Trust("d1"), v1::TRUST_QUARANTINED);
+  core_->CheckIndices();
+}
+
 TEST_F(FaultTest, OneMachineWithTwoDevicesDoesNotStopItsClass) {
   for (int i = 0; i < 5; ++i) ConnectBoard(absl::StrCat("x", i));
   for (int n = 1; n <= 5; ++n) {

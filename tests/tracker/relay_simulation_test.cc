@@ -124,6 +124,7 @@ class RelaySimulation {
   }
   void Tick() {
     Input([](TrackerCore& core) { core.Tick(); });
+    if (core_ != nullptr) core_->CheckIndices();
     After(500, [this] { Tick(); });
   }
   void Input(const std::function<void(TrackerCore&)>& input) {

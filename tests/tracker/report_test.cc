@@ -129,24 +129,6 @@ TEST_F(ReportTest, AServerHearsOfBoardsThatComeAndGo) {
             v1::PRESENCE_SUSPECT);
 }
 
-TEST_F(ReportTest, AServerHearsOfManyBoardsLessOften) {
-  options_.fleet_change_per_device = absl::Seconds(2);
-  Reconfigure();
-  const StreamId server = Attach();
-  ConnectBoard("1");
-  Wait(absl::Seconds(10));
-  servers_[server].events.clear();
-  ConnectBoard("2");
-  EXPECT_EQ(servers_[server].events.size(), 1u) << "long since the last";
-  servers_[server].events.clear();
-  ConnectBoard("3");
-  Wait(absl::Seconds(6));
-  EXPECT_EQ(servers_[server].events.size(), 0u) << "three boards: 6.2 s";
-  Wait(absl::Seconds(1));
-  ASSERT_EQ(servers_[server].events.size(), 1u);
-  EXPECT_EQ(servers_[server].events[0].fleet_change().devices_size(), 3);
-}
-
 TEST_F(ReportTest, ListDevicesTellsWhatABoardRunsAndSinceWhen) {
   const StreamId server = Attach();
   const SessionId board = ConnectBoard("1");

@@ -143,6 +143,7 @@ void Simulation::RunUntil(SteadyTime end) {
 void Simulation::StartTracker() {
   ++store_.epoch;
   ++tracker_run_;
+  fleet_watch_.Restart();
   core_ =
       std::make_unique<TrackerCore>(options_, clock_, tracker_random_, store_);
 }
@@ -158,7 +159,16 @@ void Simulation::KillTracker() {
 
 void Simulation::Tick() {
   if (core_ != nullptr && clock_.Steady() >= stalled_until_) {
+    const bool told =
+        fleet_watch_.Due(clock_.Steady(), options_.fleet_change_interval);
     Input([](TrackerCore& core) { core.Tick(); });
+    core_->CheckIndices();
+    if (const std::string wrong =
+            told ? fleet_watch_.Compare(core_->ListDevices()) : "";
+        !wrong.empty()) {
+      Violation(wrong);
+    }
+    if (told && fleet_watch_.servers() > 0) ++report_.counts["fleets compared"];
   }
   After(options_.tick, [this] { Tick(); });
 }
@@ -178,6 +188,7 @@ void Simulation::Input(const std::function<void(TrackerCore&)>& input) {
 }
 
 void Simulation::Deliver(const Action& action) {
+  fleet_watch_.Take(action, clock_.Steady());
   // Messages of one connection arrive in order, each after a delay.
   const auto at = [this](SteadyTime& last) {
     last = std::max(last, clock_.Steady() + Between(0, 40));

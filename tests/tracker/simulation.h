@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "tests/tracker/core_fixture.h"
+#include "tests/tracker/fleet_watch.h"
 #include "tracker/tracker_core.h"
 
 namespace regatta {
@@ -106,6 +107,7 @@ class Simulation {
   MemoryFleetStore store_;
   Random tracker_random_;
   std::unique_ptr<TrackerCore> core_;  // null while it is down
+  FleetWatch fleet_watch_;
   int64_t tracker_run_ = 0;
   SteadyTime stalled_until_;
   uint64_t last_connection_ = 0;

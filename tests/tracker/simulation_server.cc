@@ -63,7 +63,10 @@ void Simulation::BreakServer(ServerModel& server) {
   if (Chance(0.7)) {
     After(Between(0, 500), [this, stream, run] {
       if (run == tracker_run_) {
-        Input([stream](TrackerCore& core) { core.ServerClosed(stream); });
+        Input([this, stream](TrackerCore& core) {
+          core.ServerClosed(stream);
+          fleet_watch_.Closed(stream);
+        });
       }
     });
   }

@@ -52,7 +52,8 @@ TEST(TrackerSimulation, EveryTrialEndsExactlyOnceUnderAnyFaults) {
                            "quarantine",
                            "release",
                            "reserve",
-                           "retire"}) {
+                           "retire",
+                           "fleets compared"}) {
     EXPECT_GT(counts[name], 10) << name;
   }
 }

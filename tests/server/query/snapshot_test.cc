@@ -40,6 +40,7 @@ std::vector<std::string> AskServer(TuningLog& log, std::string* snapshot) {
     void CancelWork(const v1::CancelWork&) override {}
     void Acknowledge(const v1::CommitAck&) override {}
     void OfferCanaries(const v1::Canaries&) override {}
+    void AskFleet() override {}
   } dispatcher;
   JobManagerOptions options;
   options.log = &log;
@@ -49,6 +50,7 @@ std::vector<std::string> AskServer(TuningLog& log, std::string* snapshot) {
   auto jobs = JobManager::Create(options);
   CHECK(jobs.ok()) << jobs.status();
   v1::FleetChange fleet;
+  fleet.set_snapshot(v1::SNAPSHOT_PART_WHOLE);
   v1::DeviceStatus* device = fleet.add_devices();
   device->mutable_info()->set_device_id("b");
   device->mutable_info()->set_device_class(kClassB);

@@ -33,6 +33,7 @@ void SimulatedFleet::Disconnect(bool tell) {
 
 void SimulatedFleet::SendFleet() {
   v1::FleetChange change;
+  change.set_snapshot(v1::SNAPSHOT_PART_WHOLE);
   for (const SimulatedBoard& board : boards_) {
     v1::DeviceStatus* status = change.add_devices();
     v1::DeviceInfo* info = status->mutable_info();

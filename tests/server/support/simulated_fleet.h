@@ -76,6 +76,7 @@ class SimulatedFleet : public Dispatcher {
   void OfferCanaries(const v1::Canaries& canaries) override {
     canaries_.push_back(canaries);
   }
+  void AskFleet() override { ++asked_; }
 
   const std::map<std::string, v1::Work>& held() const { return held_; }
   // Works as they were first submitted, in order.
@@ -84,6 +85,8 @@ class SimulatedFleet : public Dispatcher {
   const std::vector<v1::CancelWork>& cancels() const { return cancels_; }
   // One entry per offer.
   const std::vector<v1::Canaries>& canaries() const { return canaries_; }
+  // How often the server asked for the fleet anew.
+  int asked() const { return asked_; }
   // Results that the server has not acknowledged.
   const std::map<std::string, v1::TrialResult>& spool() const { return spool_; }
   // Delivers a result as it is, whoever asked for it.
