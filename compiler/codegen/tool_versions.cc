@@ -1,14 +1,32 @@
 #include "compiler/codegen/compiler_version.h"
 #include "compiler/codegen/cuda/nvrtc.h"
+#include "compiler/codegen/llvm/llvm_version.h"
+#include "compiler/codegen/opencl/opencl_version.h"
 
 namespace regatta {
+namespace {
+
+struct Tool {
+  std::string_view target_kind;
+  // As the code generator's tool_version; `driver` is the target's.
+  std::string (*version)(int driver);
+};
 
 // To add a code generator, add its tool here.
+constexpr Tool kTools[] = {
+    {"cpu", [](int) { return LlvmVersion(); }},
+    {"opencl", [](int) { return OpenClVersion(); }},
+    {"cuda", [](int driver) { return cuda::NvrtcVersion(driver); }},
+};
+
+}  // namespace
+
 std::string CompilerVersionOfKind(std::string_view target_kind, int driver) {
-  if (target_kind == "cpu") return CompilerVersionOf("LLVM " REGATTA_LLVM);
-  if (target_kind == "opencl") return CompilerVersionOf("OpenCL C 1.2");
-  if (target_kind == "cuda")
-    return CompilerVersionOf(cuda::NvrtcVersion(driver));
+  for (const Tool& tool : kTools) {
+    if (tool.target_kind == target_kind) {
+      return CompilerVersionOf(tool.version(driver));
+    }
+  }
   return "";
 }
 

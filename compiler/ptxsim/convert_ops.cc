@@ -98,10 +98,13 @@ uint64_t FloatBits(double value, const Instruction& in) {
   }
 }
 
-// The range of an integer type; 64-bit bounds as their values are.
-uint64_t ClampToInteger(double value, Type type) {
-  if (std::isnan(value)) return 0;
+// The range of an integer type; 64-bit bounds as their values are. NaN is 0,
+// but the highest bit alone where either side has 64 bits (PTX ISA, cvt).
+uint64_t ClampToInteger(double value, Type from, Type type) {
   const int bits = 8 * TypeBytes(type);
+  if (std::isnan(value)) {
+    return from == Type::kF64 || bits == 64 ? uint64_t{1} << (bits - 1) : 0;
+  }
   if (IsSigned(type)) {
     const double limit = std::ldexp(1.0, bits - 1);
     if (value >= limit) {
@@ -150,7 +153,7 @@ uint64_t ConvertOne(uint64_t bits, const Instruction& in) {
     double value = ToDouble(bits, from, in.flush);
     if ((in.flags & kToWholeNumber) != 0) value = ToWhole(value, in.rounding);
     return IsFloat(in.type) ? FloatBits(value, in)
-                            : ClampToInteger(value, in.type);
+                            : ClampToInteger(value, from, in.type);
   }
   bits = Extend(bits, from);
   if (IsFloat(in.type)) {

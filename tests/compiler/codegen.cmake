@@ -38,5 +38,14 @@ set_target_properties(fake_nvrtc PROPERTIES PREFIX "" OUTPUT_NAME libnvrtc
 target_compile_options(fake_nvrtc PRIVATE -fno-sanitize=all)
 target_link_options(fake_nvrtc PRIVATE -fno-sanitize=all)
 target_compile_definitions(compiler_codegen_test PRIVATE
-  REGATTA_FAKE_CUDA="${CMAKE_CURRENT_BINARY_DIR}/cuda")
-add_dependencies(compiler_codegen_test fake_nvrtc)
+  REGATTA_FAKE_CUDA="${CMAKE_CURRENT_BINARY_DIR}/cuda"
+  REGATTA_BROKEN_CUDA="${CMAKE_CURRENT_BINARY_DIR}/broken_cuda")
+# One that never starts.
+add_library(broken_nvrtc MODULE fake_nvrtc.c)
+set_target_properties(broken_nvrtc PROPERTIES PREFIX "" OUTPUT_NAME libnvrtc
+  SUFFIX .so.12
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/broken_cuda/lib64)
+target_compile_definitions(broken_nvrtc PRIVATE BROKEN)
+target_compile_options(broken_nvrtc PRIVATE -fno-sanitize=all)
+target_link_options(broken_nvrtc PRIVATE -fno-sanitize=all)
+add_dependencies(compiler_codegen_test fake_nvrtc broken_nvrtc)

@@ -10,6 +10,7 @@
 #include "compiler/ops/op.h"
 #include "tests/compiler/arm_program.h"
 #include "tests/compiler/module_support.h"
+#include "tests/compiler/print_params.h"
 #include "tests/compiler/schedule_sweep.h"
 #include "tests/compiler/status_text.h"
 

@@ -301,6 +301,16 @@ void PrintTo(const ForeignTarget& target, std::ostream* out) {
   *out << target.triple << " " << target.mcpu;
 }
 
+// Programs without code generators name the same tools.
+TEST(CodeGeneratorList, HasTheToolOfEveryGenerator) {
+  for (const CodeGenerator* generator : CodeGenerators()) {
+    const std::string kind(generator->target_kind());
+    EXPECT_EQ(CompilerVersionOfKind(kind),
+              CompilerVersionOf(generator->tool_version({.kind = kind})));
+  }
+  EXPECT_EQ(CompilerVersionOfKind("abacus"), "");
+}
+
 class ForeignTargets : public testing::TestWithParam<ForeignTarget> {};
 INSTANTIATE_TEST_SUITE_P(
     ModuleCode, ForeignTargets,

@@ -17,6 +17,7 @@
 #include "compiler/ops/op.h"
 #include "tests/compiler/codegen_support.h"
 #include "tests/compiler/module_support.h"
+#include "tests/compiler/print_params.h"
 #include "tests/compiler/status_text.h"
 #include "tests/support/scale.h"
 
@@ -117,19 +118,14 @@ class Runner {
   Counts counts_;
 };
 
-class EveryOperator : public testing::TestWithParam<const Op*> {};
+class EveryOperator : public testing::TestWithParam<Op> {};
 
-std::vector<const Op*> AllOps() {
-  std::vector<const Op*> all;
-  for (const Op& op : Ops()) all.push_back(&op);
-  return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(Ops, EveryOperator, testing::ValuesIn(AllOps()),
-                         [](const auto& info) { return info.param->name; });
+INSTANTIATE_TEST_SUITE_P(Ops, EveryOperator,
+                         testing::ValuesIn(Ops().begin(), Ops().end()),
+                         [](const auto& info) { return info.param.name; });
 
 TEST_P(EveryOperator, RandomSchedulesOfEveryTypeAgreeWithTheInterpreter) {
-  const Op& op = *GetParam();
+  const Op& op = GetParam();
   for (const auto& [type, cases] : CasesOf(op)) {
     const Counts counts = Runner(cases).Run(Scaled(kSchedules));
     std::printf("%s %s: %d ran, %d distinct, %d refused\n", op.name.c_str(),

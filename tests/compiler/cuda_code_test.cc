@@ -12,6 +12,7 @@
 #include "tests/compiler/device_code_checks.h"
 #include "tests/compiler/device_programs.h"
 #include "tests/compiler/device_support.h"
+#include "tests/compiler/print_params.h"
 #include "tests/compiler/schedule_sweep.h"
 
 namespace regatta {
@@ -40,6 +41,7 @@ TEST_F(CudaCode, FunctionsAreAccurate) {
 
 TEST_F(CudaCode, NotANumberSurvivesMaximaAndCastsSaturate) {
   ExpectDefinedCorners(target_, RunOnSimulatedGpu);
+  ExpectDefinedCastsOfF64(target_, RunOnSimulatedGpu);
 }
 
 TEST_F(CudaCode, NarrowFloatsRoundToNearestEven) {

@@ -118,11 +118,11 @@ TEST(CudaSource, LocalArraysShareOneThatIsGivenAtLaunch) {
   EXPECT_THAT(
       part->relocatable,
       HasSubstr(
-          "  extern __shared__ __align__(128) unsigned char mm_shared[];\n"
+          "  extern __shared__ __align__(128) unsigned char mm_rg_shared[];\n"
           "  unsigned short* const b3_a_tile = (unsigned short*)"
-          "(mm_shared + 0);\n"
+          "(mm_rg_shared + 0);\n"
           "  unsigned short* const b4_b_tile = (unsigned short*)"
-          "(mm_shared + 256);\n"));
+          "(mm_rg_shared + 256);\n"));
 }
 
 TEST(CudaSource, MoreGroupsThanADimensionHasAreCountedInTheFirst) {
@@ -143,9 +143,10 @@ TEST(CudaSource, MoreGroupsThanADimensionHasAreCountedInTheFirst) {
 
 TEST(CudaSource, AsynchronousCopiesAreInstructionsFromSm80On) {
   const loop::Program program = AsyncCopies().Emit();
-  EXPECT_THAT(SourceOf(program),
-              HasSubstr("  k_copy_async_16(b2_first + v0 * 4, b0_x + v0 * 4, "
-                        "true);\n"));
+  EXPECT_THAT(
+      SourceOf(program),
+      HasSubstr("  k_rg_copy_async_16(b2_first + v0 * 4, b0_x + v0 * 4, "
+                "true);\n"));
   EXPECT_THAT(SourceOf(program), HasSubstr("cp.async.wait_group 1;"));
   for (const char* text : {"cuda,mcpu=sm_75", "opencl"}) {
     const Target target = CompleteTargetOf(text);
@@ -184,6 +185,19 @@ TEST_F(CudaCompilation, AModuleHoldsCodeOfItsArchitectureAndPtx) {
   EXPECT_EQ(module.relocatable, "");
   EXPECT_EQ(module.compiler_version, CompilerVersionOfKind("cuda"));
   EXPECT_THAT(module.compiler_version, HasSubstr("/NVRTC "));
+}
+
+TEST_F(CudaCompilation, NamesOfKernelsStayAsTheyAre) {
+  const loop::Program program = TiledMatmul{.dtype = DType::kF16}.Emit();
+  for (const std::string name : {"ARG_max", "RG_x"}) {
+    const Module module =
+        BuildFor(program, CompleteTargetOf("cuda,mcpu=sm_80"), name);
+    ASSERT_EQ(module.kernels.size(), 1u);
+    EXPECT_EQ(module.kernels[0].entry, name + "_k0");
+    const auto binary = ParseCudaBinary(module.loadable);
+    ASSERT_STATUS_OK(binary);
+    EXPECT_THAT(binary->ptx, HasSubstr(".entry " + name + "_k0("));
+  }
 }
 
 TEST_F(CudaCompilation, EqualProgramsGiveEqualBytes) {

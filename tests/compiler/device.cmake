@@ -51,6 +51,7 @@ regatta_test(compiler_cuda_test
 regatta_test(compiler_plain_c_test
   codegen_support.cc
   device_cases.cc
+  device_code_checks.cc
   device_programs.cc
   device_support.cc
   module_support.cc

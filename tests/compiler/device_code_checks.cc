@@ -112,6 +112,36 @@ void ExpectDefinedCorners(const Target& target, const DeviceRunner& run) {
   }
 }
 
+void ExpectDefinedCastsOfF64(const Target& target, const DeviceRunner& run) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const TensorValues x = {std::numeric_limits<double>::quiet_NaN(),
+                          infinity,
+                          -infinity,
+                          3e9,
+                          -3e9,
+                          1.75,
+                          -1.75,
+                          200};
+  // What the interpreter makes of them, worked out by hand.
+  constexpr double kMost = 2147483647, kLeast = -2147483648.0;
+  const std::vector<TensorValues> want = {
+      {0, kMost, kLeast, kMost, kLeast, 1, -1, 200},
+      {0, 127, -128, 127, -128, 1, -1, 127}};
+  std::vector<MapBody> bodies;
+  for (const DType to : {DType::kI32, DType::kI8}) {
+    bodies.push_back({to, [to](loop::ValuePtr v) {
+                        return loop::Cast(loop::Cast(v, DType::kF64), to);
+                      }});
+  }
+  const auto n = static_cast<int64_t>(x.size());
+  EXPECT_EQ(run(BuildFor(MapProgram(n, 4, DType::kF32, bodies), target), {x}),
+            want);
+  for (int64_t i = 0; i < n; ++i) {
+    EXPECT_EQ(CastToDType(x[i], DType::kF64, DType::kI32), want[0][i]) << x[i];
+    EXPECT_EQ(CastToDType(x[i], DType::kF64, DType::kI8), want[1][i]) << x[i];
+  }
+}
+
 // Ties, subnormals and what overflows among them.
 void ExpectRoundingToNearestEven(const Target& target,
                                  const DeviceRunner& run) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "compiler/launcher/launcher.h"
 #include "compiler/module/cuda_binary.h"
+#include "tests/compiler/print_params.h"
 #include "tests/compiler/sample_module.h"
 #include "tests/compiler/status_text.h"
 #include "tests/support/process.h"

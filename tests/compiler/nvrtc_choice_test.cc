@@ -42,13 +42,16 @@ TEST_F(NvrtcChoice, ADriverOfCuda12GetsThatCompiler) {
               "for 80");
 }
 
-TEST_F(NvrtcChoice, WithoutTheRightOneItIsSaidWhatToInstall) {
+bool HasNvrtc12() {
   for (const char* name :
        {"libnvrtc.so.12", "/usr/local/cuda/lib64/libnvrtc.so.12"}) {
-    if (dlopen(name, RTLD_LAZY | RTLD_LOCAL) != nullptr) {
-      GTEST_SKIP() << "NVRTC 12 is installed here";
-    }
+    if (dlopen(name, RTLD_LAZY | RTLD_LOCAL) != nullptr) return true;
   }
+  return false;
+}
+
+TEST_F(NvrtcChoice, WithoutTheRightOneItIsSaidWhatToInstall) {
+  if (HasNvrtc12()) GTEST_SKIP() << "NVRTC 12 is installed here";
   const auto load = [] {
     unsetenv("CUDA_PATH");
     std::cerr << cuda::Nvrtc::Load(12).status() << std::endl;
@@ -58,6 +61,36 @@ TEST_F(NvrtcChoice, WithoutTheRightOneItIsSaidWhatToInstall) {
       load(), ::testing::ExitedWithCode(0),
       "the board's driver is of CUDA 12 .*no NVRTC 12 here.*install the "
       "package cuda-nvrtc of a CUDA 12 toolkit");
+}
+
+// The system would find another of the same name: the broken one is let go.
+TEST_F(NvrtcChoice, OneThatDoesNotStartIsPassedOver) {
+  setenv("LD_LIBRARY_PATH", REGATTA_FAKE_CUDA "/lib64", 1);
+  const auto load = [] {
+    setenv("CUDA_PATH", REGATTA_BROKEN_CUDA, 1);
+    std::cerr << cuda::NvrtcVersion(12) << std::endl;
+    _exit(0);
+  };
+  EXPECT_EXIT(load(), ::testing::ExitedWithCode(0), "^NVRTC 12\\.4");
+  unsetenv("LD_LIBRARY_PATH");
+}
+
+TEST_F(NvrtcChoice, EveryOneThatWasTriedIsSaidWithTheReason) {
+  if (HasNvrtc12()) GTEST_SKIP() << "NVRTC 12 is installed here";
+  const auto load = [](const char* path, const char* version) {
+    setenv("CUDA_PATH", path, 1);
+    setenv("FAKE_NVRTC", version, 1);
+    std::cerr << cuda::Nvrtc::Load(12).status() << std::endl;
+    _exit(0);
+  };
+  EXPECT_EXIT(load(REGATTA_BROKEN_CUDA, "12.4"), ::testing::ExitedWithCode(0),
+              "UNAVAILABLE: .*no NVRTC 12 here \\(" REGATTA_BROKEN_CUDA
+              "/lib64/libnvrtc.so.12: does not start: fake \\(11\\).*there is "
+              "no " REGATTA_BROKEN_CUDA "/lib64/libnvrtc.so.*install");
+  // As old as the tool is documented not to be.
+  EXPECT_EXIT(load(REGATTA_FAKE_CUDA, "11.8"), ::testing::ExitedWithCode(0),
+              "UNAVAILABLE: .*/libnvrtc.so.12: NVRTC 11\\.8 is older than CUDA "
+              "12.*install");
 }
 
 TEST(CudaDrivers, OnlyOlderOnesStandInTheTarget) {

@@ -11,6 +11,7 @@
 #include "tests/compiler/device_programs.h"
 #include "tests/compiler/device_support.h"
 #include "tests/compiler/oclgrind_run.h"
+#include "tests/compiler/print_params.h"
 #include "tests/compiler/schedule_sweep.h"
 #include "tests/support/scale.h"
 

@@ -15,6 +15,7 @@
 #include "tests/compiler/device_support.h"
 #include "tests/compiler/module_support.h"
 #include "tests/compiler/opencl_run.h"
+#include "tests/compiler/print_params.h"
 #include "tests/compiler/schedule_sweep.h"
 #include "tests/compiler/status_text.h"
 #include "tests/support/scale.h"
@@ -47,6 +48,21 @@ TEST_F(OpenClCode, NotANumberSurvivesMaximaAndCastsSaturate) {
   ExpectDefinedCorners(target_, Runner());
 }
 
+TEST_F(OpenClCode, CastsOfF64AreDefined) {
+  const auto& features = device_.features();
+  if (std::find(features.begin(), features.end(), "cl_khr_fp64") ==
+      features.end()) {
+    GTEST_SKIP() << device_.name() << " computes nothing in f64";
+  }
+  ExpectDefinedCastsOfF64(CompleteTargetOf("opencl,features=+cl_khr_fp64"),
+                          Runner());
+}
+
+TEST_F(OpenClCode, AKernelOfAnyNameIsFound) {
+  const loop::Program program = TiledMatmul().Emit();
+  ExpectExact(program, BuildFor(program, target_, "ARG_max"), Runner());
+}
+
 TEST_F(OpenClCode, NarrowFloatsRoundToNearestEven) {
   ExpectRoundingToNearestEven(target_, Runner());
 }
@@ -75,8 +91,8 @@ TEST_F(OpenClCode, ImagesHoldWhatMemoryHolds) {
 
 // Without the extension, f16 is rounded to where the device would compute in
 // it: the numbers are those of a device that has it, but for the order of
-// roundings in a multiply-add. PoCL compiles some for a minute: at scale 1 it is
-// one workload; Oclgrind's test has all.
+// roundings in a multiply-add. PoCL compiles some for a minute: at scale 1 it
+// is one workload; Oclgrind's test has all.
 TEST_F(OpenClCode, SumsInHalfAreRoundedToHalf) {
   std::vector<std::string> workloads = HalfWorkloads();
   workloads.resize(std::min<size_t>(workloads.size(), Scaled(1)));

@@ -4,9 +4,11 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "base/random.h"
 #include "compiler/codegen/code_generator.h"
 #include "compiler/codegen/compiler_version.h"
@@ -81,7 +83,7 @@ TEST(OpenClSource, AMapIsThisText) {
                  {{DType::kF32, [](loop::ValuePtr x) {
                      return loop::Binary(BinaryOp::kMax, x, loop::Const(0.5));
                    }}});
-  EXPECT_EQ(SourceOf(program), R"(float k_max(float a, float b) {
+  EXPECT_EQ(SourceOf(program), R"(float k_rg_max(float a, float b) {
   return a > b || a != a ? a : b;
 }
 
@@ -93,7 +95,7 @@ void k_k0(
   const int v1 = (int)get_local_id(0);
   if ((unsigned int)(v0 * 256 + v1 * 4) < 1000u) {
     const float4 x0 = *(__global const float4*)(b0_x + v0 * 256 + v1 * 4);
-    *(__global float4*)(b1_y + v0 * 256 + v1 * 4) = (float4)(k_max(x0.s0, 0.5f), k_max(x0.s1, 0.5f), k_max(x0.s2, 0.5f), k_max(x0.s3, 0.5f));
+    *(__global float4*)(b1_y + v0 * 256 + v1 * 4) = (float4)(k_rg_max(x0.s0, 0.5f), k_rg_max(x0.s1, 0.5f), k_rg_max(x0.s2, 0.5f), k_rg_max(x0.s3, 0.5f));
   }
 }
 )");
@@ -298,10 +300,54 @@ TEST(OpenClSource, PartsOfALibraryStandBesideEachOther) {
   }
   const auto library = OpenCl().LinkLibrary(parts, target);
   ASSERT_STATUS_OK(library);
-  for (const char* name :
-       {"first_min(float", "second_min(float", "first_k0(", "second_k0("}) {
+  for (const char* name : {"first_rg_min(float", "second_rg_min(float",
+                           "first_k0(", "second_k0("}) {
     EXPECT_THAT(*library, HasSubstr(name));
   }
+}
+
+// Whatever a library is called, its kernels are what the module says.
+TEST(OpenClSource, NamesOfKernelsStayAsTheyAre) {
+  const loop::Program program =
+      MapProgram(8, 1, DType::kF32, {{DType::kF32, [](loop::ValuePtr x) {
+                                        return loop::Binary(BinaryOp::kMax, x,
+                                                            loop::Const(1));
+                                      }}});
+  for (const std::string name : {"ARG_max", "RG_x", "xRG_", "RG_rg_"}) {
+    const Module module = BuildFor(program, CompleteTargetOf("opencl"), name);
+    ASSERT_EQ(module.kernels.size(), 1u);
+    EXPECT_EQ(module.kernels[0].entry, name + "_k0");
+    EXPECT_THAT(module.loadable, HasSubstr("\nvoid " + name + "_k0("));
+    EXPECT_THAT(module.loadable, StartsWith("float " + name + "_rg_max("));
+    EXPECT_THAT(module.loadable, HasSubstr("= " + name + "_rg_max("));
+    EXPECT_THAT(module.loadable, Not(HasSubstr("@")));
+  }
+}
+
+// The helpers of one module are no other's, also where one name begins with the
+// other.
+TEST(OpenClSource, HelpersOfModulesOfALibraryHaveNamesOfTheirOwn) {
+  const loop::Program program = MapProgram(
+      8, 1, DType::kF16, {{DType::kF16, [](loop::ValuePtr x) {
+                             return loop::Binary(BinaryOp::kAdd, x, x);
+                           }}});
+  const auto helpers = [&](const std::string& name) {
+    const Module module = BuildFor(program, CompleteTargetOf("opencl"), name);
+    std::set<std::string> found;
+    for (const char* helper : {"f16(", "to_f16("}) {
+      for (const char* before : {"float ", "unsigned short "}) {
+        const std::string text = name + "_rg_" + helper;
+        if (absl::StrContains(module.loadable, before + text)) {
+          found.insert(text);
+        }
+      }
+    }
+    EXPECT_EQ(found.size(), 2u) << module.loadable;
+    return found;
+  };
+  std::set<std::string> all = helpers("a");
+  all.merge(helpers("a_to"));
+  EXPECT_EQ(all.size(), 4u);
 }
 
 TEST(OpenClSource, ProgramsForProcessorsAreRefusedThereAndTheReverse) {

@@ -106,15 +106,16 @@ absl::StatusOr<DeviceSource> EmitDeviceSource(const LoweredProgram& lowered,
     uses_f64 = uses_f64 || emitted.uses_f64;
     absl::StrAppend(&kernels, kernels.empty() ? "" : "\n", emitted.text);
   }
+  const std::string prefix(kHelperPrefix);
   for (const Helper& helper : dialect.Helpers()) {
-    if (absl::StrContains(kernels,
-                          absl::StrCat("RG_", std::string(helper.name), "("))) {
+    if (absl::StrContains(
+            kernels, absl::StrCat(prefix, std::string(helper.name), "("))) {
       absl::StrAppend(&source.text, helper.text, "\n");
     }
   }
   source.text += kernels;
-  source.text = absl::StrReplaceAll(source.text,
-                                    {{"RG_", absl::StrCat(module.name, "_")}});
+  source.text = absl::StrReplaceAll(
+      source.text, {{prefix, absl::StrCat(module.name, "_rg_")}});
   source.pragmas = dialect.Pragmas(uses_f64);
   return source;
 }

@@ -9,63 +9,64 @@ namespace {
 
 // FN: before a function. A NaN operand gives NaN, whatever the order. Division
 // is defined for every pair: x / 0 is 0, and the least number over -1 wraps to
-// itself.
+// itself. NaN as an integer is 0, which languages do not promise: PTX makes the
+// least number of a double (PTX ISA, cvt), and OpenCL says "should".
 struct Template {
   const char* name;
   const char* text;
 };
 constexpr Template kTemplates[] = {
-    {"max", R"(FN float RG_max(float a, float b) {
+    {"max", R"(FN float RG@max(float a, float b) {
   return a > b || a != a ? a : b;
 }
 )"},
-    {"min", R"(FN float RG_min(float a, float b) {
+    {"min", R"(FN float RG@min(float a, float b) {
   return a < b || a != a ? a : b;
 }
 )"},
-    {"max_f64", R"(FN double RG_max_f64(double a, double b) {
+    {"max_f64", R"(FN double RG@max_f64(double a, double b) {
   return a > b || a != a ? a : b;
 }
 )"},
-    {"min_f64", R"(FN double RG_min_f64(double a, double b) {
+    {"min_f64", R"(FN double RG@min_f64(double a, double b) {
   return a < b || a != a ? a : b;
 }
 )"},
-    {"div", R"(FN int RG_div(int a, int b) {
+    {"div", R"(FN int RG@div(int a, int b) {
   return b == 0 ? 0 : b == -1 ? (int)(0u - (unsigned int)a) : a / b;
 }
 )"},
-    {"to_i32", R"(FN int RG_to_i32(float x) {
-  return FLOAT_TO_INT(x);
+    {"to_i32", R"(FN int RG@to_i32(float x) {
+  return x != x ? 0 : FLOAT_TO_INT(x);
 }
 )"},
-    {"to_i8", R"(FN int RG_to_i8(float x) {
-  int n = FLOAT_TO_INT(x);
+    {"to_i8", R"(FN int RG@to_i8(float x) {
+  int n = x != x ? 0 : FLOAT_TO_INT(x);
   return n < -128 ? -128 : n > 127 ? 127 : n;
 }
 )"},
-    {"to_i32_f64", R"(FN int RG_to_i32_f64(double x) {
-  return DOUBLE_TO_INT(x);
+    {"to_i32_f64", R"(FN int RG@to_i32_f64(double x) {
+  return x != x ? 0 : DOUBLE_TO_INT(x);
 }
 )"},
-    {"to_i8_f64", R"(FN int RG_to_i8_f64(double x) {
-  int n = DOUBLE_TO_INT(x);
+    {"to_i8_f64", R"(FN int RG@to_i8_f64(double x) {
+  int n = x != x ? 0 : DOUBLE_TO_INT(x);
   return n < -128 ? -128 : n > 127 ? 127 : n;
 }
 )"},
     // loop::SwizzledElement.
-    {"swizzle", R"(FN int RG_swizzle(int e, int swizzle, int chunk) {
+    {"swizzle", R"(FN int RG@swizzle(int e, int swizzle, int chunk) {
   return (int)((unsigned int)e ^
                (unsigned int)e / (unsigned int)swizzle % 8u * (unsigned int)chunk);
 }
 )"},
-    {"bf16", R"(FN float RG_bf16(unsigned short bits) {
+    {"bf16", R"(FN float RG@bf16(unsigned short bits) {
   return AS_FLOAT((unsigned int)bits << 16);
 }
 )"},
     // To nearest even; a NaN is made quiet, since rounding could carry it into
     // infinity.
-    {"to_bf16", R"(FN unsigned short RG_to_bf16(float x) {
+    {"to_bf16", R"(FN unsigned short RG@to_bf16(float x) {
   unsigned int bits = AS_UINT(x);
   unsigned int rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
   return (unsigned short)((x != x ? bits | 0x400000u : rounded) >> 16);

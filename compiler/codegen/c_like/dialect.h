@@ -20,8 +20,10 @@ namespace regatta::c_like {
 // unsigned 16-bit integers. Languages that compute in f16 (has_half) keep it as
 // "half" in both.
 //
-// Generated code calls helper functions by names that begin with "RG_"; the
-// prefix becomes the module's name, so that modules can stand in one source.
+// Generated code calls helper functions by names that begin with kHelperPrefix,
+// which no name of C has in it. Once the text is whole it becomes the module's
+// name and "_rg_", so that modules can stand in one source.
+inline constexpr std::string_view kHelperPrefix = "RG@";
 
 // Extents per dimension, dimension 0 first.
 using Extents = std::array<int64_t, 3>;
@@ -71,7 +73,7 @@ class ImageWords {
 };
 
 struct Helper {
-  std::string_view name;  // without "RG_"
+  std::string_view name;  // without the prefix
   std::string text;
 };
 
@@ -140,8 +142,8 @@ class Dialect {
 
  protected:
   // Words of the common helpers: before a function; reading an unsigned int as
-  // a float and back; a float, or double, to int: towards zero, saturating, NaN
-  // to 0.
+  // a float and back; a float, or double, to int: towards zero, saturating,
+  // anything for NaN.
   struct Words {
     std::string_view function;
     std::string_view as_float;

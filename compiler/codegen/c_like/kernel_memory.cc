@@ -131,7 +131,7 @@ std::string KernelEmitter::ElementText(int id, const Form& form,
   std::string text =
       inside.terms.empty()
           ? absl::StrCat(loop::SwizzledElement(of, inside.constant))
-          : absl::StrCat("RG_swizzle(", Text(inside, 0), ", ", of.swizzle, ", ",
+          : absl::StrCat("RG@swizzle(", Text(inside, 0), ", ", of.swizzle, ", ",
                          loop::SwizzleChunk(of), ")");
   if (!outside.terms.empty() || outside.constant != 0) {
     absl::StrAppend(&text, " + ", Text(outside, 0));
@@ -147,16 +147,16 @@ std::string KernelEmitter::Register(int id, int64_t element) {
 std::string KernelEmitter::FromStorage(DType dtype,
                                        const std::string& text) const {
   if (dtype == DType::kF16 && !dialect_.has_half()) {
-    return absl::StrCat("RG_f16(", text, ")");
+    return absl::StrCat("RG@f16(", text, ")");
   }
-  if (dtype == DType::kBF16) return absl::StrCat("RG_bf16(", text, ")");
+  if (dtype == DType::kBF16) return absl::StrCat("RG@bf16(", text, ")");
   return text;
 }
 
 std::string KernelEmitter::ToStorage(DType dtype,
                                      const std::string& text) const {
-  if (dtype == DType::kF16) return absl::StrCat("RG_to_f16(", text, ")");
-  if (dtype == DType::kBF16) return absl::StrCat("RG_to_bf16(", text, ")");
+  if (dtype == DType::kF16) return absl::StrCat("RG@to_f16(", text, ")");
+  if (dtype == DType::kBF16) return absl::StrCat("RG@to_bf16(", text, ")");
   if (dtype == DType::kI8) {
     return absl::StrCat("(", dialect_.StorageType(dtype), ")(", text, ")");
   }

@@ -147,10 +147,10 @@ std::string KernelEmitter::CastText(const std::string& x, DType from,
     }
     case DType::kI32:
       if (!IsFloat(from)) return x;
-      return absl::StrCat(wide ? "RG_to_i32_f64(" : "RG_to_i32(", x, ")");
+      return absl::StrCat(wide ? "RG@to_i32_f64(" : "RG@to_i32(", x, ")");
     case DType::kI8:
       if (!IsFloat(from)) return absl::StrCat("((int)", ToStorage(to, x), ")");
-      return absl::StrCat(wide ? "RG_to_i8_f64(" : "RG_to_i8(", x, ")");
+      return absl::StrCat(wide ? "RG@to_i8_f64(" : "RG@to_i8(", x, ")");
     case DType::kBool:
       break;
   }
@@ -255,7 +255,7 @@ std::string KernelEmitter::Binary(BinaryOp op, const std::string& a,
     return absl::StrCat("(", a, " ", std::string(symbol), " ", b, ")");
   };
   const auto call = [&](std::string_view name) {
-    return absl::StrCat("RG_", std::string(name),
+    return absl::StrCat("RG@", std::string(name),
                         dtype == DType::kF64 ? "_f64(" : "(", a, ", ", b, ")");
   };
   switch (op) {

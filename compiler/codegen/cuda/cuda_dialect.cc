@@ -69,12 +69,12 @@ std::string CudaDialect::LocalArrays(
   if (arrays.empty()) return "";
   std::string text =
       absl::StrCat("  extern __shared__ __align__(", kLocalAlignment,
-                   ") unsigned char RG_shared[];\n");
+                   ") unsigned char RG@shared[];\n");
   int64_t offset = 0;
   for (const LocalArray& array : arrays) {
     const std::string type = StorageType(array.dtype);
     absl::StrAppend(&text, "  ", type, "* const ", array.name, " = (", type,
-                    "*)(RG_shared + ", offset, ");\n");
+                    "*)(RG@shared + ", offset, ");\n");
     offset += RoundUp(c_like::LocalBytes(array));
   }
   return text;
@@ -184,14 +184,14 @@ c_like::Dialect::Words CudaDialect::words() const {
 std::vector<c_like::Helper> CudaDialect::HalfHelpers() const {
   std::vector<c_like::Helper> helpers = {
       {"f16",
-       R"(static __device__ __forceinline__ float RG_f16(unsigned short bits) {
+       R"(static __device__ __forceinline__ float RG@f16(unsigned short bits) {
   float x;
   asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
   return x;
 }
 )"},
       {"to_f16",
-       R"(static __device__ __forceinline__ unsigned short RG_to_f16(float x) {
+       R"(static __device__ __forceinline__ unsigned short RG@to_f16(float x) {
   unsigned short bits;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
   return bits;

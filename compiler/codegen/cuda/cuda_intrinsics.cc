@@ -19,7 +19,7 @@ constexpr int kTuring = 75;
 constexpr int kAmpere = 80;
 
 std::string Head(std::string_view name, std::string_view parameters) {
-  return absl::StrCat("static __device__ __forceinline__ void RG_",
+  return absl::StrCat("static __device__ __forceinline__ void RG@",
                       std::string(name), "(", std::string(parameters), ") {\n");
 }
 
@@ -176,7 +176,7 @@ std::string IntrinsicText(int architecture, std::string_view name,
   }
   for (const Function& function : Functions()) {
     if (function.name != name || architecture < function.architecture) continue;
-    return absl::StrCat("RG_", function.name, "(",
+    return absl::StrCat("RG@", function.name, "(",
                         absl::StrJoin(operands, ", "), ");");
   }
   return "";

@@ -1,14 +1,14 @@
 #include "compiler/codegen/cuda/nvrtc.h"
 
-#include <dlfcn.h>
-
+#include <algorithm>
 #include <cstdlib>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <mutex>
-#include <type_traits>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 
 namespace regatta::cuda {
@@ -16,14 +16,14 @@ namespace {
 
 constexpr int kSuccess = 0;
 constexpr int kErrorCompilation = 6;
+// Older ones do not know what is generated.
+constexpr int kLeastMajor = 12;
 struct LibraryName {
   const char* name;
   int major;  // 0: whichever it is
 };
-constexpr LibraryName kNames[] = {{"libnvrtc.so.13", 13},
-                                  {"libnvrtc.so.12", 12},
-                                  {"libnvrtc.so.11.2", 11},
-                                  {"libnvrtc.so", 0}};
+constexpr LibraryName kNames[] = {
+    {"libnvrtc.so.13", 13}, {"libnvrtc.so.12", 12}, {"libnvrtc.so", 0}};
 
 std::vector<std::string> Folders() {
   std::vector<std::string> folders;
@@ -60,81 +60,87 @@ absl::StatusOr<const Nvrtc*> Nvrtc::Load(int driver) {
 }
 
 absl::StatusOr<const Nvrtc*> Nvrtc::Open(int driver) {
-  std::string error, newer;
+  std::vector<std::string> absent, unfit;
   for (const std::string& folder : Folders()) {
     for (const LibraryName& known : kNames) {
       if (driver > 0 && known.major > driver) continue;
       const std::string path = absl::StrCat(folder, known.name);
-      void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-      if (library == nullptr) {
-        error = dlerror();
-        continue;
+      const absl::StatusOr<const Nvrtc*> nvrtc = Start(path);
+      if (nvrtc.ok() && (driver == 0 || (*nvrtc)->major_ <= driver)) {
+        return nvrtc;
       }
-      ASSIGN_OR_RETURN(const Nvrtc* nvrtc, Start(library));
-      if (driver == 0 || nvrtc->major_ <= driver) return nvrtc;
-      newer = nvrtc->version_;
+      if (absl::IsNotFound(nvrtc.status())) {
+        absent.push_back(path);
+      } else {
+        unfit.push_back(nvrtc.ok()
+                            ? absl::StrCat(path, " is ", (*nvrtc)->version_)
+                            : std::string(nvrtc.status().message()));
+      }
     }
+  }
+  std::string tried = absl::StrJoin(unfit, "; ");
+  if (!absent.empty()) {
+    absl::StrAppend(&tried, tried.empty() ? "" : "; ", "there is no ",
+                    absl::StrJoin(absent, ", "));
   }
   if (driver == 0) {
     return absl::UnavailableError(absl::StrCat(
-        "CUDA's run-time compiler is not on this machine (", error,
-        "): install the package cuda-nvrtc of a CUDA toolkit from 12 on, or "
-        "set CUDA_PATH to the toolkit's folder"));
+        "CUDA's run-time compiler is not on this machine (", tried,
+        "): install the package cuda-nvrtc of a CUDA toolkit from ",
+        kLeastMajor, " on, or set CUDA_PATH to the toolkit's folder"));
   }
   return absl::UnavailableError(absl::StrCat(
       "the board's driver is of CUDA ", driver,
       " and loads no code of a newer compiler, but there is no NVRTC ", driver,
-      " here", newer.empty() ? "" : absl::StrCat(", only ", newer),
-      ": install the package cuda-nvrtc of a CUDA ", driver,
+      " here (", tried, "): install the package cuda-nvrtc of a CUDA ", driver,
       " toolkit, or set CUDA_PATH to its folder, or give the board a newer "
       "driver"));
 }
 
-absl::StatusOr<const Nvrtc*> Nvrtc::Start(void* library) {
-  auto* nvrtc = new Nvrtc;  // as long as the library: for good
-  RETURN_IF_ERROR(nvrtc->Resolve(library));
-  int minor = 0, count = 0;
-  int code = nvrtc->get_version_(&nvrtc->major_, &minor);
-  if (code == kSuccess) code = nvrtc->get_num_archs_(&count);
-  nvrtc->architectures_.resize(count);
-  if (code == kSuccess) {
-    code = nvrtc->get_archs_(nvrtc->architectures_.data());
-  }
-  if (code != kSuccess) {
-    return absl::UnavailableError(absl::StrCat(
-        "CUDA's run-time compiler does not start: ", nvrtc->ErrorText(code)));
-  }
-  nvrtc->version_ = absl::StrCat("NVRTC ", nvrtc->major_, ".", minor);
-  return nvrtc;
+absl::StatusOr<const Nvrtc*> Nvrtc::Start(const std::string& path) {
+  ASSIGN_OR_RETURN(SharedLibrary library, SharedLibrary::Open(path));
+  auto nvrtc = std::make_unique<Nvrtc>();
+  const absl::Status status = nvrtc->Begin(library);
+  if (status.ok()) return nvrtc.release();  // as long as the library: for good
+  library.Close();
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, ": ", status.message()));
 }
 
-absl::Status Nvrtc::Resolve(void* library) {
-  absl::Status status;
-  const auto resolve = [&](const char* name, auto& function) {
-    function = reinterpret_cast<std::decay_t<decltype(function)>>(
-        dlsym(library, name));
-    if (function == nullptr) {
-      status = absl::UnavailableError(
-          absl::StrCat("CUDA's run-time compiler is too old: it has no ", name,
-                       "; install CUDA 12 or later"));
-    }
-  };
-  resolve("nvrtcGetErrorString", get_error_string_);
-  resolve("nvrtcVersion", get_version_);
-  resolve("nvrtcGetNumSupportedArchs", get_num_archs_);
-  resolve("nvrtcGetSupportedArchs", get_archs_);
-  resolve("nvrtcCreateProgram", create_);
-  resolve("nvrtcDestroyProgram", destroy_);
-  resolve("nvrtcCompileProgram", compile_);
-  resolve("nvrtcGetPTXSize", ptx_size_);
-  resolve("nvrtcGetPTX", ptx_);
-  resolve("nvrtcGetCUBINSize", cubin_size_);
-  resolve("nvrtcGetCUBIN", cubin_);
-  resolve("nvrtcGetProgramLogSize", log_size_);
-  resolve("nvrtcGetProgramLog", log_);
+absl::Status Nvrtc::Begin(SharedLibrary& library) {
+  Resolve(library);
+  RETURN_IF_ERROR(library.Complete());
+  int minor = 0, count = 0;
+  int code = get_version_(&major_, &minor);
+  if (code == kSuccess) code = get_num_archs_(&count);
+  architectures_.resize(static_cast<size_t>(std::max(0, count)));
+  if (code == kSuccess) code = get_archs_(architectures_.data());
+  if (code != kSuccess) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("does not start: ", ErrorText(code)));
+  }
+  version_ = absl::StrCat("NVRTC ", major_, ".", minor);
+  if (major_ >= kLeastMajor) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(version_, " is older than CUDA ", kLeastMajor));
+}
+
+void Nvrtc::Resolve(SharedLibrary& library) {
+  library.Resolve("nvrtcGetErrorString", get_error_string_);
+  library.Resolve("nvrtcVersion", get_version_);
+  library.Resolve("nvrtcGetNumSupportedArchs", get_num_archs_);
+  library.Resolve("nvrtcGetSupportedArchs", get_archs_);
+  library.Resolve("nvrtcCreateProgram", create_);
+  library.Resolve("nvrtcDestroyProgram", destroy_);
+  library.Resolve("nvrtcCompileProgram", compile_);
+  library.Resolve("nvrtcGetPTXSize", ptx_size_);
+  library.Resolve("nvrtcGetPTX", ptx_);
+  library.Resolve("nvrtcGetCUBINSize", cubin_size_);
+  library.Resolve("nvrtcGetCUBIN", cubin_);
+  library.Resolve("nvrtcGetProgramLogSize", log_size_);
+  library.Resolve("nvrtcGetProgramLog", log_);
   set_flow_callback_ = reinterpret_cast<decltype(set_flow_callback_)>(
-      dlsym(library, "nvrtcSetFlowCallback"));
-  return status;
+      library.Symbol("nvrtcSetFlowCallback"));
 }
 
 std::string Nvrtc::ErrorText(int code) const {

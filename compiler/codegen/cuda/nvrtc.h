@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/shared_library.h"
 
 namespace regatta::cuda {
 
@@ -17,10 +18,12 @@ namespace regatta::cuda {
 class Nvrtc {
  public:
   // Opens the library the first time, under the names of the versions that are
-  // known and in the toolkit's folders ($CUDA_PATH first): the newest whose
-  // code a driver of CUDA `driver` loads, one of that version or older; 0: any.
-  // Unavailable, with what to install, when there is none; stays so for this
-  // process. It takes about 0.3 s the first time and 60 to 100 MB.
+  // known and in the toolkit's folders ($CUDA_PATH first): the newest, of CUDA
+  // 12 or later, whose code a driver of CUDA `driver` loads, one of that
+  // version or older; 0: any. One that does not start is passed over.
+  // Unavailable, with what was tried, why it would not do and what to install,
+  // when there is none; stays so for this process. It takes about 0.3 s the
+  // first time and 60 to 100 MB.
   static absl::StatusOr<const Nvrtc*> Load(int driver = 0);
 
   // "NVRTC 13.0".
@@ -46,8 +49,10 @@ class Nvrtc {
   using Program = struct ProgramObject*;
 
   static absl::StatusOr<const Nvrtc*> Open(int driver);
-  static absl::StatusOr<const Nvrtc*> Start(void* library);
-  absl::Status Resolve(void* library);
+  // FailedPrecondition: it is there, and no use.
+  static absl::StatusOr<const Nvrtc*> Start(const std::string& path);
+  absl::Status Begin(SharedLibrary& library);
+  void Resolve(SharedLibrary& library);
   std::string ErrorText(int code) const;
 
   int major_ = 0;

@@ -9,6 +9,7 @@
 #include "compiler/codegen/compiler_version.h"
 #include "compiler/codegen/llvm/entry_points.h"
 #include "compiler/codegen/llvm/kernel_emitter.h"
+#include "compiler/codegen/llvm/llvm_version.h"
 #include "compiler/codegen/llvm/object_file.h"
 #include "compiler/codegen/llvm/parallel_runtime.h"
 #include "compiler/codegen/llvm/processor_target.h"
@@ -16,7 +17,6 @@
 #include "compiler/codegen/llvm/shared_object.h"
 #include "compiler/codegen/llvm/target_info.h"
 #include "compiler/codegen/module_buffers.h"
-#include "llvm/Config/llvm-config.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 
@@ -93,8 +93,6 @@ int64_t ParallelExtent(const loop::Stmt& stmt) {
   return extent;
 }
 
-std::string ToolVersion() { return absl::StrCat("LLVM ", LLVM_VERSION_STRING); }
-
 // All of a module but its loadable.
 absl::StatusOr<Module> MakeModule(const LoweredProgram& lowered,
                                   const Workload& workload,
@@ -105,7 +103,7 @@ absl::StatusOr<Module> MakeModule(const LoweredProgram& lowered,
   Module module;
   module.name = std::string(name);
   module.target = target.ToString();
-  module.compiler_version = CompilerVersionOf(ToolVersion());
+  module.compiler_version = CompilerVersionOf(LlvmVersion());
   module.threads = lowered.program.threads;
   const std::vector<int> place =
       DescribeBuffers(lowered, workload, MemorySpace::kHost, module);
@@ -129,7 +127,7 @@ absl::StatusOr<Module> MakeModule(const LoweredProgram& lowered,
 }  // namespace
 
 std::string LlvmCodeGenerator::tool_version(const Target&) const {
-  return ToolVersion();
+  return LlvmVersion();
 }
 
 absl::StatusOr<Target> LlvmCodeGenerator::Complete(Target target) const {

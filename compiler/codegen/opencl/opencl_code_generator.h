@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "compiler/codegen/code_generator.h"
+#include "compiler/codegen/opencl/opencl_version.h"
 
 namespace regatta {
 
@@ -22,9 +23,8 @@ namespace regatta {
 class OpenClCodeGenerator : public CodeGenerator {
  public:
   std::string_view target_kind() const override { return "opencl"; }
-  // The language: there is no tool below. The driver is the board's.
   std::string tool_version(const Target&) const override {
-    return "OpenCL C 1.2";
+    return OpenClVersion();
   }
   absl::StatusOr<Target> Complete(Target target) const override;
   absl::StatusOr<Target> Host() const override;

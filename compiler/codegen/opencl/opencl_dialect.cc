@@ -168,16 +168,16 @@ c_like::Dialect::Words OpenClDialect::words() const {
 // through memory that compilers do not need.
 std::vector<c_like::Helper> OpenClDialect::HalfHelpers() const {
   if (fp16_) {
-    return {{"to_f16", R"(half RG_to_f16(float x) {
+    return {{"to_f16", R"(half RG@to_f16(float x) {
   return convert_half_rte(x);
 }
 )"}};
   }
-  return {{"f16", R"(float RG_f16(unsigned short bits) {
+  return {{"f16", R"(float RG@f16(unsigned short bits) {
   return vload_half(0, (const __private half*)&bits);
 }
 )"},
-          {"to_f16", R"(unsigned short RG_to_f16(float x) {
+          {"to_f16", R"(unsigned short RG@to_f16(float x) {
   unsigned short bits;
   vstore_half_rte(x, 0, (__private half*)&bits);
   return bits;

@@ -87,13 +87,13 @@ c_like::Dialect::Words PlainCDialect::words() const {
 }
 
 std::vector<c_like::Helper> PlainCDialect::HalfHelpers() const {
-  return {{"f16", R"(static float RG_f16(unsigned short bits) {
+  return {{"f16", R"(static float RG@f16(unsigned short bits) {
   _Float16 x;
   memcpy(&x, &bits, sizeof(x));
   return (float)x;
 }
 )"},
-          {"to_f16", R"(static unsigned short RG_to_f16(float x) {
+          {"to_f16", R"(static unsigned short RG@to_f16(float x) {
   const _Float16 narrow = (_Float16)x;
   unsigned short bits;
   memcpy(&bits, &narrow, sizeof(bits));

@@ -12,8 +12,10 @@
 #include "compiler/compile.h"
 #include "compiler/module/tensor_bytes.h"
 #include "compiler/ops/op.h"
+#include "tests/compiler/device_code_checks.h"
 #include "tests/compiler/device_support.h"
 #include "tests/compiler/plain_c/plain_c_code_generator.h"
+#include "tests/compiler/print_params.h"
 #include "tests/compiler/schedule_sweep.h"
 #include "tests/support/process.h"
 
@@ -70,6 +72,12 @@ INSTANTIATE_TEST_SUITE_P(Operators, PlainCSweep,
 TEST_P(PlainCSweep, SchedulesAreRight) {
   ExpectRightSchedules(GetParam(), CompleteTargetOf("plain_c"), kSchedules, 3,
                        "plain C", RunPlainC);
+}
+
+TEST(PlainC, CastsAndNotANumberAreDefined) {
+  const Target target = CompleteTargetOf("plain_c");
+  ExpectDefinedCorners(target, RunPlainC);
+  ExpectDefinedCastsOfF64(target, RunPlainC);
 }
 
 TEST(PlainC, IsATargetLikeAnyOther) {

@@ -372,6 +372,29 @@ TEST(PtxFloatTest, FloatsToIntegers) {
   EXPECT_EQ(AsFloat(out[6]), -1.0f);
 }
 
+// PTX ISA, cvt: zero if the source is not .f64 and the destination not .s64 or
+// .u64, else 1 << (BitWidth(dst) - 1).
+TEST(PtxFloatTest, NotANumberAsAnInteger) {
+  const SnippetInput narrow = {.a = {Bits(kNan)}, .threads = 1};
+  const SnippetInput wide = {.a = {0x7FF8000000000000ull}, .threads = 1};
+  EXPECT_EQ(Run32("cvt.rzi.s32.f32 %r9, %f1;", narrow)[0], 0u);
+  EXPECT_EQ(Run32("cvt.rzi.u32.f32 %r9, %f1;", narrow)[0], 0u);
+  EXPECT_EQ(Run64("cvt.rzi.s64.f32 %d9, %f1;", narrow)[0],
+            0x8000000000000000ull);
+  EXPECT_EQ(Run64("cvt.rzi.u64.f32 %d9, %f1;", narrow)[0],
+            0x8000000000000000ull);
+  EXPECT_EQ(Run32("cvt.rzi.s32.f64 %r9, %d1;", wide)[0], 0x80000000u);
+  EXPECT_EQ(Run32("cvt.rzi.u32.f64 %r9, %d1;", wide)[0], 0x80000000u);
+  EXPECT_EQ(Run64("cvt.rzi.s64.f64 %d9, %d1;", wide)[0], 0x8000000000000000ull);
+  // Other numbers saturate, whatever the source.
+  const SnippetInput large = {
+      .a = {std::bit_cast<uint64_t>(1e300), std::bit_cast<uint64_t>(-1e300)},
+      .threads = 2};
+  const auto out = Run32("cvt.rzi.s32.f64 %r9, %d1;", large);
+  EXPECT_EQ(out[0], 0x7FFFFFFFu);
+  EXPECT_EQ(out[1], 0x80000000u);
+}
+
 TEST(PtxFloatTest, IntegersToFloats) {
   Random random(8);
   SnippetInput input;
