@@ -21,7 +21,7 @@ target_link_libraries(regatta-spawner PRIVATE
 
 # Inputs, references and comparing; loads no code.
 add_library(regatta_verify STATIC
-  verify/guarded_memory.cc verify/input_data.cc verify/output_check.cc
+  verify/guard_bytes.cc verify/guarded_memory.cc verify/input_data.cc verify/output_check.cc
   verify/reference_file.cc)
 target_link_libraries(regatta_verify PUBLIC
   regatta_module regatta_board_io absl::str_format)
@@ -31,9 +31,10 @@ add_library(regatta_run STATIC
   run/block_timer.cc run/cache_eviction.cc run/crash_report.cc
   run/cuda_api.cc run/cuda_device.cc run/cuda_errors.cc run/cuda_memory.cc
   run/cuda_module.cc run/cuda_probe.cc run/cuda_runtime.cc
+  run/device_time.cc
   run/host_probe.cc run/host_runtime.cc run/instruction_clock.cc
-  run/module_runtime.cc run/opencl_api.cc
-  run/opencl_device.cc run/opencl_limits.cc run/opencl_memory.cc
+  run/launch_shape.cc run/module_runtime.cc run/opencl_api.cc
+  run/opencl_device.cc run/opencl_errors.cc run/opencl_limits.cc run/opencl_memory.cc
   run/opencl_probe.cc run/opencl_runtime.cc run/probe_kernel.cc
   run/run_session.cc run/runtime_list.cc)
 target_link_libraries(regatta_run PUBLIC

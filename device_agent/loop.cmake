@@ -36,7 +36,7 @@ target_link_libraries(regatta_agent_remote PUBLIC
 add_library(regatta_agent_devices STATIC
   devices/cpu_provider.cc devices/cuda_provider.cc devices/device_probes.cc
   devices/device_provider.cc devices/driver_devices.cc
-  devices/opencl_provider.cc
+  devices/nvidia_files.cc devices/opencl_provider.cc
   devices/provider_list.cc)
 target_link_libraries(regatta_agent_devices PUBLIC
   regatta_agent_loop regatta_agent_probe regatta_measure regatta_proto)

@@ -1,12 +1,9 @@
 #include "device_agent/devices/cuda_provider.h"
 
-#include <utility>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/log.h"
-#include "base/status_macros.h"
 #include "device_agent/devices/driver_devices.h"
+#include "device_agent/devices/nvidia_files.h"
 
 namespace regatta {
 namespace {
@@ -16,25 +13,6 @@ constexpr int64_t kScratchBytes = int64_t{64} << 20;
 // The driver's own threads.
 constexpr int kDriverTasks = 64;
 constexpr int64_t kStartMs = 30'000;
-constexpr int kMaxGpus = 16;
-
-// Through which the driver reaches its devices; those that are not there are
-// skipped. The last are those of boards of the Jetson family.
-std::vector<std::string> DeviceFiles() {
-  std::vector<std::string> files = {"/dev/nvidiactl", "/dev/nvidia-uvm",
-                                    "/dev/nvidia-uvm-tools",
-                                    "/dev/nvidia-modeset"};
-  for (int i = 0; i < kMaxGpus; ++i) {
-    files.push_back(absl::StrCat("/dev/nvidia", i));
-  }
-  for (const char* file :
-       {"/dev/nvmap", "/dev/nvgpu", "/dev/nvhost-ctrl", "/dev/nvhost-ctrl-gpu",
-        "/dev/nvhost-gpu", "/dev/nvhost-as-gpu", "/dev/nvhost-dbg-gpu",
-        "/dev/nvhost-prof-gpu", "/dev/nvhost-tsg-gpu", "/dev/nvsciipc"}) {
-    files.push_back(file);
-  }
-  return files;
-}
 
 DriverNeeds NeedsOf(const Board& board) {
   DriverNeeds needs;
@@ -44,7 +22,7 @@ DriverNeeds NeedsOf(const Board& board) {
   needs.max_tasks =
       kDriverTasks + 4 * static_cast<int>(DriverCpus(board).size());
   needs.scratch_bytes = kScratchBytes;
-  needs.writable = DeviceFiles();
+  needs.writable = NvidiaDeviceFiles();
   // Ordinals that stay; no compiled code kept from one trial to the next.
   needs.environment = {"CUDA_DEVICE_ORDER=PCI_BUS_ID", "CUDA_CACHE_DISABLE=1"};
   needs.start_ms = kStartMs;
@@ -68,28 +46,13 @@ class CudaDeviceProvider : public DeviceProvider {
 
   absl::StatusOr<std::vector<ServedDevice>> Find(
       const Board& board) const override {
-    const DriverNeeds needs = NeedsOf(board);
-    ASSIGN_OR_RETURN(const std::vector<v1::BoardDevice> devices,
-                     ListDriverDevices("cuda", board, needs));
-    std::vector<ServedDevice> served;
-    absl::Status first_failure;
-    for (const v1::BoardDevice& device : devices) {
-      absl::StatusOr<ServedDevice> one = ServeDriverDevice(
-          board, device,
-          absl::StrCat(PrefixOf(board, device), board.agent_id, "-cuda",
-                       device.selector()),
-          CudaDeviceClass(device), needs);
-      if (one.ok()) {
-        served.push_back(*std::move(one));
-        continue;
-      }
-      LOG(kWarning) << "CUDA device " << device.selector() << " ("
-                    << device.name()
-                    << ") is not served: " << one.status().message();
-      first_failure.Update(one.status());
-    }
-    if (served.empty()) RETURN_IF_ERROR(first_failure);
-    return served;
+    return ServeDriverDevices(
+        kind(), board, NeedsOf(board), [&](const v1::BoardDevice& device) {
+          return DriverDeviceName{
+              absl::StrCat(PrefixOf(board, device), board.agent_id, "-cuda",
+                           device.selector()),
+              CudaDeviceClass(device)};
+        });
   }
 
   absl::StatusOr<CpuProbeResult> Probe(

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "device_agent/measure/trial_timer.h"
 #include "device_agent/spawner/cpu_list.h"
@@ -16,35 +16,12 @@ namespace {
 
 constexpr size_t kMaxSlug = 60;
 
-}  // namespace
-
-std::vector<int> DriverCpus(const Board& board) {
-  const size_t most = static_cast<size_t>(TrialTimer::kMaxThreads);
-  const size_t count = std::min(board.cpus.size(), most);
-  return {board.cpus.end() - static_cast<std::ptrdiff_t>(count),
-          board.cpus.end()};
-}
-
-absl::StatusOr<std::vector<v1::BoardDevice>> ListDriverDevices(
-    const std::string& kind, const Board& board, const DriverNeeds& needs) {
-  v1::RunRequest request;
-  request.add_list_kinds(kind);
-  ASSIGN_OR_RETURN(
-      const v1::RunResponse response,
-      board.run_worker->Ask(request, needs, FormatCpuList(DriverCpus(board))));
-  if (response.devices().errors_size() > 0) {
-    return absl::UnavailableError(
-        absl::StrJoin(response.devices().errors(), "; "));
-  }
-  return std::vector<v1::BoardDevice>(response.devices().devices().begin(),
-                                      response.devices().devices().end());
-}
-
+// `device` as the agent serves it. The build worker's error when it does not
+// build for it.
 absl::StatusOr<ServedDevice> ServeDriverDevice(const Board& board,
                                                const v1::BoardDevice& device,
-                                               const std::string& device_id,
-                                               const std::string& device_class,
-                                               DriverNeeds needs) {
+                                               const DriverDeviceName& name,
+                                               const DriverNeeds& needs) {
   const std::vector<int> cpus = DriverCpus(board);
   v1::DescribeRequest describe;
   describe.set_cores(static_cast<int>(cpus.size()));
@@ -53,10 +30,10 @@ absl::StatusOr<ServedDevice> ServeDriverDevice(const Board& board,
                    board.build_worker->Describe(describe));
   ServedDevice served;
   served.board = device;
-  served.needs = std::move(needs);
+  served.needs = needs;
   v1::DeviceInfo& info = served.info;
-  info.set_device_id(device_id);
-  info.set_device_class(device_class);
+  info.set_device_id(name.device_id);
+  info.set_device_class(name.device_class);
   info.set_target(description.target());
   info.set_cores(1);
   info.set_cpu_list(FormatCpuList(cpus));
@@ -70,6 +47,46 @@ absl::StatusOr<ServedDevice> ServeDriverDevice(const Board& board,
   info.set_compiler_version(description.compiler_version());
   info.set_space(description.space());
   info.set_space_version(description.space_version());
+  return served;
+}
+
+}  // namespace
+
+std::vector<int> DriverCpus(const Board& board) {
+  const size_t most = static_cast<size_t>(TrialTimer::kMaxThreads);
+  const size_t count = std::min(board.cpus.size(), most);
+  return {board.cpus.end() - static_cast<std::ptrdiff_t>(count),
+          board.cpus.end()};
+}
+
+absl::StatusOr<std::vector<ServedDevice>> ServeDriverDevices(
+    std::string_view kind, const Board& board, const DriverNeeds& needs,
+    const std::function<DriverDeviceName(const v1::BoardDevice&)>& name_of) {
+  v1::RunRequest request;
+  request.add_list_kinds(std::string(kind));
+  ASSIGN_OR_RETURN(
+      const v1::RunResponse response,
+      board.run_worker->Ask(request, needs, FormatCpuList(DriverCpus(board))));
+  const v1::DeviceList& list = response.devices();
+  absl::Status first_failure;
+  for (const std::string& error : list.errors()) {
+    LOG(kWarning) << "not served: " << error;
+    first_failure.Update(absl::UnavailableError(error));
+  }
+  std::vector<ServedDevice> served;
+  for (const v1::BoardDevice& device : list.devices()) {
+    absl::StatusOr<ServedDevice> one =
+        ServeDriverDevice(board, device, name_of(device), needs);
+    if (one.ok()) {
+      served.push_back(*std::move(one));
+      continue;
+    }
+    LOG(kWarning) << std::string(kind) << " device " << device.selector()
+                  << " (" << device.name()
+                  << ") is not served: " << one.status().message();
+    first_failure.Update(one.status());
+  }
+  if (served.empty()) RETURN_IF_ERROR(first_failure);
   return served;
 }
 

@@ -5,7 +5,9 @@
 #ifndef REGATTA_DEVICE_AGENT_DEVICES_DRIVER_DEVICES_H_
 #define REGATTA_DEVICE_AGENT_DEVICES_DRIVER_DEVICES_H_
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -16,18 +18,17 @@ namespace regatta {
 // The processors of a run on such a device: not more than can be locked for it.
 std::vector<int> DriverCpus(const Board& board);
 
-// The devices of `kind` that the driver lists. Unavailable with what it said
-// when it fails.
-absl::StatusOr<std::vector<v1::BoardDevice>> ListDriverDevices(
-    const std::string& kind, const Board& board, const DriverNeeds& needs);
+struct DriverDeviceName {
+  std::string device_id, device_class;
+};
 
-// `device` as the agent serves it under a name and a class of its own. The
-// build worker's error when it does not build for it.
-absl::StatusOr<ServedDevice> ServeDriverDevice(const Board& board,
-                                               const v1::BoardDevice& device,
-                                               const std::string& device_id,
-                                               const std::string& device_class,
-                                               DriverNeeds needs);
+// The devices of `kind` that the driver lists and the build worker builds for,
+// as the agent serves them under the names of `name_of`. What is there and
+// cannot be served is logged with the reason and leaves the others as they are;
+// the first reason is the error when nothing is left.
+absl::StatusOr<std::vector<ServedDevice>> ServeDriverDevices(
+    std::string_view kind, const Board& board, const DriverNeeds& needs,
+    const std::function<DriverDeviceName(const v1::BoardDevice&)>& name_of);
 
 // Lower case, with one '-' for whatever a class name cannot have.
 std::string ClassSlug(const std::string& text);

@@ -1,10 +1,11 @@
 #include "device_agent/devices/opencl_provider.h"
 
-#include <utility>
-
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "device_agent/devices/driver_devices.h"
+#include "device_agent/devices/nvidia_files.h"
 
 namespace regatta {
 namespace {
@@ -18,13 +19,22 @@ constexpr int64_t kStartMs = 30'000;
 
 // Through which drivers reach their hardware; those that are not there are
 // skipped.
-const std::vector<std::string>& DeviceFiles() {
-  static const auto& files = *new std::vector<std::string>{
-      "/dev/dri",       "/dev/kfd",        "/dev/mali0",   "/dev/kgsl-3d0",
-      "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidia1",
-      "/dev/nvidia2",   "/dev/nvidia3",    "/dev/nvidia4", "/dev/nvidia5",
-      "/dev/nvidia6",   "/dev/nvidia7"};
+std::vector<std::string> DeviceFiles() {
+  std::vector<std::string> files = NvidiaDeviceFiles();
+  for (const char* file :
+       {"/dev/dri", "/dev/kfd", "/dev/mali0", "/dev/kgsl-3d0"}) {
+    files.push_back(file);
+  }
   return files;
+}
+
+// "0" of the first device of the first platform, "1.2" of the third of the
+// second: by the driver's own places, so that no device's name depends on which
+// others are well.
+std::string PlaceOf(const v1::BoardDevice& device) {
+  const std::string place =
+      absl::StrReplaceAll(device.selector(), {{"/", "."}});
+  return std::string(absl::StripSuffix(place, ".0"));
 }
 
 // What run workers need before it is known which devices there are.
@@ -47,20 +57,17 @@ class OpenClDeviceProvider : public DeviceProvider {
 
   absl::StatusOr<std::vector<ServedDevice>> Find(
       const Board& board) const override {
-    const DriverNeeds needs =
-        NeedsOf(static_cast<int>(DriverCpus(board).size()));
-    ASSIGN_OR_RETURN(const std::vector<v1::BoardDevice> devices,
-                     ListDriverDevices("opencl", board, needs));
-    std::vector<ServedDevice> served;
-    for (const v1::BoardDevice& device : devices) {
-      ASSIGN_OR_RETURN(
-          ServedDevice one,
-          ServeDriverDevice(
-              board, device,
-              absl::StrCat(board.agent_id, "-opencl", served.size()),
-              OpenClDeviceClass(device, board.host.device_class()), needs));
-      one.needs.all_cores = device.on_host_cores();
-      served.push_back(std::move(one));
+    ASSIGN_OR_RETURN(
+        std::vector<ServedDevice> served,
+        ServeDriverDevices(
+            kind(), board, NeedsOf(static_cast<int>(DriverCpus(board).size())),
+            [&](const v1::BoardDevice& device) {
+              return DriverDeviceName{
+                  absl::StrCat(board.agent_id, "-opencl", PlaceOf(device)),
+                  OpenClDeviceClass(device, board.host.device_class())};
+            }));
+    for (ServedDevice& device : served) {
+      device.needs.all_cores = device.board.on_host_cores();
     }
     return served;
   }

@@ -60,7 +60,7 @@ void OrderBuilder::OnBuildMessage(const v1::TrackerMessage& message) {
   const v1::BuildOrder& order = message.build_order();
   if (waiting_.size() >= kMaxWaiting) {
     lock.unlock();
-    return Decline(order.order_id(), "too many orders wait here");
+    return send_(Declined(order.order_id(), "too many orders wait here"));
   }
   waiting_.push_back({order, session_});
   changed_.notify_one();
@@ -78,15 +78,20 @@ bool OrderBuilder::TakeOrder(Order* order) {
 
 bool OrderBuilder::Wanted(const Order& order) {
   std::lock_guard lock(mutex_);
+  return WantedLocked(order);
+}
+
+bool OrderBuilder::WantedLocked(const Order& order) const {
   const auto found = building_.find(order.order.order_id());
   return !ending_ && found != building_.end() && found->second == order.session;
 }
 
 void OrderBuilder::Work(Slot& slot) {
   for (Order order; TakeOrder(&order);) {
-    Carry(order.order, slot, [&] { return !Wanted(order); });
+    Carry(order, slot);
     std::lock_guard lock(mutex_);
-    building_.erase(order.order.order_id());
+    // Another session's order of the same id may be another slot's by now.
+    if (WantedLocked(order)) building_.erase(order.order.order_id());
   }
 }
 
@@ -152,8 +157,8 @@ absl::StatusOr<OrderBuilder::Kept> OrderBuilder::Build(
   return made;
 }
 
-void OrderBuilder::Carry(const v1::BuildOrder& order, Slot& slot,
-                         const std::function<bool()>& cancelled) {
+void OrderBuilder::Carry(const Order& ordered, Slot& slot) {
+  const v1::BuildOrder& order = ordered.order;
   v1::AgentMessage message;
   v1::BuildAnswer& answer = *message.mutable_build_answer();
   bool known = false;
@@ -164,25 +169,31 @@ void OrderBuilder::Carry(const v1::BuildOrder& order, Slot& slot,
     if (known) answer = kept->answer;
   }
   if (!known) {
-    absl::StatusOr<Kept> made = Build(order, slot, cancelled);
+    absl::StatusOr<Kept> made =
+        Build(order, slot, [&] { return !Wanted(ordered); });
     if (absl::IsCancelled(made.status())) return;
     if (!made.ok()) {
-      return Decline(order.order_id(), std::string(made.status().message()));
+      return Answer(ordered, Declined(order.order_id(),
+                                      std::string(made.status().message())));
     }
     answer = made->answer;
     if (made->lasting) Keep(*std::move(made));
   }
   answer.set_order_id(order.order_id());
-  send_(std::move(message));
+  Answer(ordered, std::move(message));
 }
 
-void OrderBuilder::Decline(const std::string& order_id,
-                           const std::string& why) {
+void OrderBuilder::Answer(const Order& order, v1::AgentMessage message) {
+  if (Wanted(order)) send_(std::move(message));
+}
+
+v1::AgentMessage OrderBuilder::Declined(const std::string& order_id,
+                                        const std::string& why) {
   LOG(kWarning) << "order " << order_id << " of a board is declined: " << why;
   v1::AgentMessage message;
   message.mutable_build_answer()->set_order_id(order_id);
   message.mutable_build_answer()->set_unavailable(why);
-  send_(std::move(message));
+  return message;
 }
 
 void OrderBuilder::SendChunk(const v1::BlobAsk& ask) {

@@ -60,6 +60,8 @@ class OrderBuilder : public BuildPeer {
     std::shared_ptr<const UniqueFd> file;
     bool lasting = false;  // building it again would give the same
   };
+  // Ids are the tracker's, and another begins to count anew: an order is known
+  // by its session too.
   struct Order {
     v1::BuildOrder order;
     int64_t session = 0;
@@ -71,13 +73,16 @@ class OrderBuilder : public BuildPeer {
   // An error: nothing to answer, though others may have.
   absl::StatusOr<Kept> Build(const v1::BuildOrder& order, Slot& slot,
                              const std::function<bool()>& cancelled) const;
-  void Carry(const v1::BuildOrder& order, Slot& slot,
-             const std::function<bool()>& cancelled);
+  void Carry(const Order& order, Slot& slot);
+  // Unless whoever ordered it is gone.
+  void Answer(const Order& order, v1::AgentMessage message);
   void Keep(Kept kept);
   // The answer with this key, or the one with this digest, as used just now.
   const Kept* FindKept(const std::string& key, const std::string& digest);
   bool Wanted(const Order& order);
-  void Decline(const std::string& order_id, const std::string& why);
+  bool WantedLocked(const Order& order) const;
+  static v1::AgentMessage Declined(const std::string& order_id,
+                                   const std::string& why);
   void SendChunk(const v1::BlobAsk& ask);
 
   const SigningKey key_;

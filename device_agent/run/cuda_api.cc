@@ -1,10 +1,9 @@
 #include "device_agent/run/cuda_api.h"
 
-#include <dlfcn.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/shared_library.h"
 #include "base/status_macros.h"
 
 namespace regatta::cuda {
@@ -17,54 +16,43 @@ std::string& ChosenDriver() {
   return path;
 }
 
-struct Resolver {
-  void* library;
-  std::string missing;
-
-  template <typename Pointer>
-  void operator()(const char* name, Pointer& function) {
-    function = reinterpret_cast<Pointer>(dlsym(library, name));
-    if (function == nullptr) absl::StrAppend(&missing, " ", name);
-  }
-};
-
-absl::StatusOr<Api> Resolve(void* library) {
+absl::StatusOr<Api> Resolve(SharedLibrary library) {
   Api api;
   api.simulator =
-      reinterpret_cast<SimulatorFault*>(dlsym(library, kSimulatorSymbol));
-  Resolver resolve{library, ""};
-  resolve("cuInit", api.Init);
-  resolve("cuDriverGetVersion", api.DriverGetVersion);
-  resolve("cuDeviceGetCount", api.DeviceGetCount);
-  resolve("cuDeviceGet", api.DeviceGet);
-  resolve("cuDeviceGetName", api.DeviceGetName);
-  resolve("cuDeviceTotalMem_v2", api.DeviceTotalMem);
-  resolve("cuDeviceGetAttribute", api.DeviceGetAttribute);
-  resolve("cuDevicePrimaryCtxSetFlags_v2", api.DevicePrimaryCtxSetFlags);
-  resolve("cuDevicePrimaryCtxRetain", api.DevicePrimaryCtxRetain);
-  resolve("cuCtxSetCurrent", api.CtxSetCurrent);
-  resolve("cuCtxSynchronize", api.CtxSynchronize);
-  resolve("cuModuleLoadDataEx", api.ModuleLoadDataEx);
-  resolve("cuModuleUnload", api.ModuleUnload);
-  resolve("cuModuleGetFunction", api.ModuleGetFunction);
-  resolve("cuFuncGetAttribute", api.FuncGetAttribute);
-  resolve("cuFuncSetAttribute", api.FuncSetAttribute);
-  resolve("cuMemAlloc_v2", api.MemAlloc);
-  resolve("cuMemAllocManaged", api.MemAllocManaged);
-  resolve("cuMemFree_v2", api.MemFree);
-  resolve("cuMemcpyHtoD_v2", api.MemcpyHtoD);
-  resolve("cuMemcpyDtoH_v2", api.MemcpyDtoH);
-  resolve("cuMemsetD8_v2", api.MemsetD8);
-  resolve("cuEventCreate", api.EventCreate);
-  resolve("cuEventRecord", api.EventRecord);
-  resolve("cuEventElapsedTime", api.EventElapsedTime);
-  resolve("cuEventDestroy_v2", api.EventDestroy);
-  resolve("cuLaunchKernel", api.LaunchKernel);
-  resolve("cuGetErrorName", api.GetErrorName);
-  resolve("cuGetErrorString", api.GetErrorString);
-  if (!resolve.missing.empty()) {
-    return absl::UnavailableError(
-        absl::StrCat("the CUDA driver is too old: it lacks", resolve.missing,
+      reinterpret_cast<SimulatorFault*>(library.Symbol(kSimulatorSymbol));
+  library.Resolve("cuInit", api.Init);
+  library.Resolve("cuDriverGetVersion", api.DriverGetVersion);
+  library.Resolve("cuDeviceGetCount", api.DeviceGetCount);
+  library.Resolve("cuDeviceGet", api.DeviceGet);
+  library.Resolve("cuDeviceGetName", api.DeviceGetName);
+  library.Resolve("cuDeviceTotalMem_v2", api.DeviceTotalMem);
+  library.Resolve("cuDeviceGetAttribute", api.DeviceGetAttribute);
+  library.Resolve("cuDevicePrimaryCtxSetFlags_v2",
+                  api.DevicePrimaryCtxSetFlags);
+  library.Resolve("cuDevicePrimaryCtxRetain", api.DevicePrimaryCtxRetain);
+  library.Resolve("cuCtxSetCurrent", api.CtxSetCurrent);
+  library.Resolve("cuCtxSynchronize", api.CtxSynchronize);
+  library.Resolve("cuModuleLoadDataEx", api.ModuleLoadDataEx);
+  library.Resolve("cuModuleUnload", api.ModuleUnload);
+  library.Resolve("cuModuleGetFunction", api.ModuleGetFunction);
+  library.Resolve("cuFuncGetAttribute", api.FuncGetAttribute);
+  library.Resolve("cuFuncSetAttribute", api.FuncSetAttribute);
+  library.Resolve("cuMemAlloc_v2", api.MemAlloc);
+  library.Resolve("cuMemAllocManaged", api.MemAllocManaged);
+  library.Resolve("cuMemFree_v2", api.MemFree);
+  library.Resolve("cuMemcpyHtoD_v2", api.MemcpyHtoD);
+  library.Resolve("cuMemcpyDtoH_v2", api.MemcpyDtoH);
+  library.Resolve("cuMemsetD8_v2", api.MemsetD8);
+  library.Resolve("cuEventCreate", api.EventCreate);
+  library.Resolve("cuEventRecord", api.EventRecord);
+  library.Resolve("cuEventElapsedTime", api.EventElapsedTime);
+  library.Resolve("cuEventDestroy_v2", api.EventDestroy);
+  library.Resolve("cuLaunchKernel", api.LaunchKernel);
+  library.Resolve("cuGetErrorName", api.GetErrorName);
+  library.Resolve("cuGetErrorString", api.GetErrorString);
+  if (const absl::Status complete = library.Complete(); !complete.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the CUDA driver is too old: ", complete.message(),
                      "; install one of CUDA 12 or later"));
   }
   return api;
@@ -81,16 +69,18 @@ std::string Advice(const Api& api, Result error) {
 
 absl::StatusOr<Api> Open() {
   const std::string& chosen = ChosenDriver();
-  // Never closed: drivers leave threads behind.
-  void* library =
-      dlopen(chosen.empty() ? kDriver : chosen.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    return chosen.empty() ? absl::NotFoundError(absl::StrCat(
-                                "no CUDA driver here: ", dlerror()))
-                          : absl::UnavailableError(absl::StrCat(
-                                "the CUDA driver that was named: ", dlerror()));
+  absl::StatusOr<SharedLibrary> library =
+      SharedLibrary::Open(chosen.empty() ? kDriver : chosen);
+  if (!library.ok()) {
+    if (chosen.empty() && absl::IsNotFound(library.status())) {
+      return absl::NotFoundError(
+          absl::StrCat("no CUDA driver here: ", library.status().message()));
+    }
+    return absl::FailedPreconditionError(
+        absl::StrCat("the CUDA driver", chosen.empty() ? "" : " that was named",
+                     ": ", library.status().message()));
   }
-  ASSIGN_OR_RETURN(Api api, Resolve(library));
+  ASSIGN_OR_RETURN(Api api, Resolve(*std::move(library)));
   const Result error = api.Init(0);
   if (error == kSuccess) return api;
   const std::string said =

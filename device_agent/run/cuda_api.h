@@ -20,9 +20,10 @@ void UseDriver(std::string path);
 
 struct Api {
   // Opens and starts the driver the first time; stays so for this process.
-  // NotFound: no driver here, or one without any device. Unavailable, with what
-  // the driver said and what to do: it is there and does not start, or
-  // UseDriver named a file that cannot be opened.
+  // NotFound: no driver here, or one without any device. FailedPrecondition,
+  // with the reason: it cannot be loaded, lacks a function (it is named), or
+  // UseDriver named a file that is not there. Unavailable, with what the driver
+  // said and what to do: it does not start.
   static absl::StatusOr<const Api*> Load();
 
   // Null for a driver of real devices.

@@ -1,6 +1,7 @@
 #include "device_agent/run/cuda_device.h"
 
 #include <optional>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -11,9 +12,8 @@ namespace regatta {
 namespace cuda {
 namespace {
 
-// Of events.
-constexpr int64_t kClockResolutionNs = 500;
 constexpr int kMaxNameBytes = 256;
+constexpr int kPerMajor = 1000;  // of a driver's version
 
 absl::Status Error(const Api& api, const std::string& what, Result error) {
   return absl::UnavailableError(absl::StrCat(what, ": ", api.ErrorText(error)));
@@ -42,6 +42,18 @@ absl::StatusOr<int> CountDevices(const Api& api) {
   return count;
 }
 
+// 13000 for CUDA 13.0.
+absl::StatusOr<int> DriverVersion(const Api& api) {
+  constexpr char kWhat[] = "asking for the CUDA driver's version";
+  int version = 0;
+  const Result error = api.DriverGetVersion(&version);
+  if (error != kSuccess) return Error(api, kWhat, error);
+  if (version < kPerMajor) {
+    return absl::UnavailableError(absl::StrCat(kWhat, ": it says ", version));
+  }
+  return version;
+}
+
 absl::StatusOr<v1::BoardDevice> Describe(const Api& api, int ordinal,
                                          int driver_version) {
   Device device = 0;
@@ -63,9 +75,9 @@ absl::StatusOr<v1::BoardDevice> Describe(const Api& api, int ordinal,
   facts.set_platform("CUDA");
   facts.set_name(std::string(absl::StripAsciiWhitespace(name)));
   facts.set_driver_version(absl::StrCat("driver of CUDA ",
-                                        driver_version / 1000, ".",
-                                        driver_version % 1000 / 10));
-  facts.set_driver_major(driver_version / 1000);
+                                        driver_version / kPerMajor, ".",
+                                        driver_version % kPerMajor / 10));
+  facts.set_driver_major(driver_version / kPerMajor);
   facts.set_compute_units(number(kProcessors));
   facts.set_memory_bytes(static_cast<int64_t>(memory_bytes));
   facts.set_cache_bytes(number(kL2Bytes));
@@ -132,20 +144,23 @@ int Gpu::Attribute(DeviceAttribute attribute) const {
 
 }  // namespace cuda
 
-absl::StatusOr<std::vector<v1::BoardDevice>> ListCudaDevices() {
-  std::vector<v1::BoardDevice> devices;
+absl::StatusOr<v1::DeviceList> ListCudaDevices() {
+  v1::DeviceList list;
   const absl::StatusOr<const cuda::Api*> api = cuda::Api::Load();
-  if (absl::IsNotFound(api.status())) return devices;
+  if (absl::IsNotFound(api.status())) return list;
   RETURN_IF_ERROR(api.status());
-  int version = 0;
-  (*api)->DriverGetVersion(&version);
+  ASSIGN_OR_RETURN(const int version, cuda::DriverVersion(**api));
   ASSIGN_OR_RETURN(const int count, cuda::CountDevices(**api));
   for (int ordinal = 0; ordinal < count; ++ordinal) {
-    ASSIGN_OR_RETURN(v1::BoardDevice device,
-                     cuda::Describe(**api, ordinal, version));
-    devices.push_back(std::move(device));
+    absl::StatusOr<v1::BoardDevice> device =
+        cuda::Describe(**api, ordinal, version);
+    if (device.ok()) {
+      *list.add_devices() = *std::move(device);
+    } else {
+      list.add_errors(std::string(device.status().message()));
+    }
   }
-  return devices;
+  return list;
 }
 
 absl::Status PrepareCudaDevice(const std::string& selector) {

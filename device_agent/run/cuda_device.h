@@ -17,9 +17,10 @@
 namespace regatta {
 
 // Every device of the driver, in its order; empty on a machine without driver
-// or device. Unavailable with what the driver said when it does not work.
-// Makes no context.
-absl::StatusOr<std::vector<v1::BoardDevice>> ListCudaDevices();
+// or device. A device that does not answer is an error in the list, with what
+// the driver said of it. FailedPrecondition or Unavailable, likewise, when the
+// driver itself does not work. Makes no context.
+absl::StatusOr<v1::DeviceList> ListCudaDevices();
 
 // Makes this process's context on the device (`selector` as
 // BoardDevice::selector, "": the first), or sees whether the one that it has
@@ -28,6 +29,9 @@ absl::StatusOr<std::vector<v1::BoardDevice>> ListCudaDevices();
 absl::Status PrepareCudaDevice(const std::string& selector);
 
 namespace cuda {
+
+// Of events.
+inline constexpr int64_t kClockResolutionNs = 500;
 
 // A device with its primary context, current in this thread.
 struct Gpu {

@@ -4,11 +4,13 @@
 
 namespace regatta::cuda {
 
-v1::Outcome OutcomeOf(Result error) {
+v1::Outcome OutcomeOf(Result error, Asked asked) {
   switch (error) {
     case kOutOfMemory:
       return v1::OUTCOME_OUT_OF_MEMORY;
     case kInvalidValue:
+      return asked == Asked::kLaunch ? v1::OUTCOME_REFUSED
+                                     : v1::OUTCOME_DEVICE_FAULT;
     case kLaunchOutOfResources:
       return v1::OUTCOME_REFUSED;
     case kInvalidImage:
@@ -31,9 +33,10 @@ v1::Outcome OutcomeOf(Result error) {
   }
 }
 
-MaybeFailure FailureOf(const Api& api, Result error, std::string_view what) {
+MaybeFailure FailureOf(const Api& api, Result error, std::string_view what,
+                       Asked asked) {
   if (error == kSuccess) return std::nullopt;
-  return Failed(OutcomeOf(error),
+  return Failed(OutcomeOf(error, asked),
                 absl::StrCat(std::string(what), ": ", api.ErrorText(error)));
 }
 

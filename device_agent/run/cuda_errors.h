@@ -9,12 +9,16 @@
 
 namespace regatta::cuda {
 
-// The same for every function of the driver: an error that a running kernel
-// made is told by whichever function is called next.
-v1::Outcome OutcomeOf(Result error);
+// What was asked of the driver. An error that a running kernel made is told by
+// whichever function is called next, so only one code depends on it:
+// kInvalidValue says of a launch, and of leave for its memory, that the kernel
+// wants more than there is; of anything else that it was called wrongly.
+enum class Asked { kAnything, kLaunch };
+v1::Outcome OutcomeOf(Result error, Asked asked = Asked::kAnything);
 
 // Absent for kSuccess; else "WHAT: the driver's words".
-MaybeFailure FailureOf(const Api& api, Result error, std::string_view what);
+MaybeFailure FailureOf(const Api& api, Result error, std::string_view what,
+                       Asked asked = Asked::kAnything);
 
 }  // namespace regatta::cuda
 

@@ -1,17 +1,12 @@
 #include "device_agent/run/cuda_memory.h"
 
-#include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "device_agent/verify/guard_bytes.h"
 
 namespace regatta::cuda {
-namespace {
-
-constexpr uint8_t kCanary = 0x5A;
-
-}  // namespace
 
 std::unique_ptr<GuardedBuffer> GuardedBuffer::Create(const Gpu& gpu,
                                                      std::string name,
@@ -19,6 +14,10 @@ std::unique_ptr<GuardedBuffer> GuardedBuffer::Create(const Gpu& gpu,
                                                      Result* error) {
   std::unique_ptr<GuardedBuffer> buffer(
       new GuardedBuffer(gpu, std::move(name), bytes));
+  if (bytes > std::numeric_limits<int64_t>::max() - 2 * kGuardBytes) {
+    *error = kOutOfMemory;
+    return nullptr;
+  }
   const auto size = static_cast<size_t>(bytes + 2 * kGuardBytes);
   // Managed memory, not pinned host memory: an integrated GPU caches only the
   // former (CUDA for Tegra, "Memory Types").
@@ -63,18 +62,18 @@ Result GuardedBuffer::Poison(uint8_t pattern) {
 }
 
 Result GuardedBuffer::Guard() {
-  const Result error = gpu_.api->MemsetD8(whole_, kCanary, kGuardBytes);
+  const Result error = gpu_.api->MemsetD8(whole_, kGuardByte, kGuardBytes);
   return error != kSuccess
              ? error
              : gpu_.api->MemsetD8(whole_ + static_cast<Address>(end_guard()),
-                                  kCanary, kGuardBytes);
+                                  kGuardByte, kGuardBytes);
 }
 
 Result GuardedBuffer::Changed(int64_t from, int64_t* changed) const {
   std::vector<uint8_t> found(kGuardBytes);
   const Result error = gpu_.api->MemcpyDtoH(
       found.data(), whole_ + static_cast<Address>(from), found.size());
-  *changed = kGuardBytes - std::count(found.begin(), found.end(), kCanary);
+  *changed = DamagedBytes(found.data(), found.size());
   return error;
 }
 
@@ -82,12 +81,8 @@ Result GuardedBuffer::FindDamage(std::string* damage) const {
   int64_t before = 0, after = 0;
   Result error = Changed(0, &before);
   if (error == kSuccess) error = Changed(end_guard(), &after);
-  damage->clear();
-  if (error != kSuccess || (before == 0 && after == 0)) return error;
-  *damage = absl::StrCat(std::max(before, after), " bytes ",
-                         before > 0 ? "before " : "after ", name_,
-                         " were overwritten");
-  return kSuccess;
+  *damage = error == kSuccess ? DamageText(before, after, name_) : "";
+  return error;
 }
 
 }  // namespace regatta::cuda

@@ -4,7 +4,6 @@
 #include <cctype>
 #include <cstdint>
 #include <cstdlib>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "device_agent/run/cuda_errors.h"
@@ -13,21 +12,7 @@ namespace regatta::cuda {
 namespace {
 
 constexpr size_t kMaxLogBytes = 2000;
-constexpr size_t kMaxDimensions = 3;
 constexpr char kArchPrefix[] = "sm_";
-
-MaybeFailure SetExtents(const std::vector<int64_t>& extents,
-                        const std::string& entry, unsigned* to) {
-  for (size_t d = 0; d < extents.size(); ++d) {
-    if (extents[d] < 1 || extents[d] > std::numeric_limits<int>::max()) {
-      return Failed(v1::OUTCOME_COMPILE_ERROR,
-                    absl::StrCat("kernel ", entry, " has an extent of ",
-                                 extents[d], " in dimension ", d));
-    }
-    to[d] = static_cast<unsigned>(extents[d]);
-  }
-  return std::nullopt;
-}
 
 }  // namespace
 
@@ -80,19 +65,7 @@ MaybeFailure LoadedModule::LoadPtx(const std::string& ptx) {
 MaybeFailure LoadedModule::Find(const ModuleKernel& kernel,
                                 Kernel* found) const {
   found->entry = kernel.entry;
-  const size_t dimensions = kernel.grid.size();
-  if (dimensions == 0 || dimensions > kMaxDimensions ||
-      kernel.group.size() != dimensions) {
-    return Failed(v1::OUTCOME_COMPILE_ERROR,
-                  absl::StrCat("kernel ", kernel.entry, " has ", dimensions,
-                               " dimensions of blocks and ",
-                               kernel.group.size(), " of threads"));
-  }
-  if (auto bad = SetExtents(kernel.grid, kernel.entry, found->grid)) return bad;
-  if (auto bad = SetExtents(kernel.group, kernel.entry, found->block)) {
-    return bad;
-  }
-  found->shared_bytes = static_cast<unsigned>(kernel.shared_bytes);
+  if (auto bad = ReadShape(kernel, &found->shape)) return bad;
   const Api& api = *gpu_.api;
   const Result error =
       api.ModuleGetFunction(&found->function, module_, kernel.entry.c_str());
@@ -106,9 +79,10 @@ MaybeFailure LoadedModule::Find(const ModuleKernel& kernel,
   return FailureOf(
       api,
       api.FuncSetAttribute(found->function, kFunctionMaxDynamicShared,
-                           static_cast<int>(kernel.shared_bytes)),
+                           static_cast<int>(found->shape.shared_bytes)),
       absl::StrCat(kernel.shared_bytes, " bytes of shared memory for ",
-                   kernel.entry));
+                   kernel.entry),
+      Asked::kLaunch);
 }
 
 MaybeFailure LoadedModule::CheckLimits(const Kernel& kernel) const {
@@ -117,8 +91,7 @@ MaybeFailure LoadedModule::CheckLimits(const Kernel& kernel) const {
     gpu_.api->FuncGetAttribute(&value, attribute, kernel.function);
     return int64_t{value};
   };
-  const int64_t threads =
-      int64_t{kernel.block[0]} * kernel.block[1] * kernel.block[2];
+  const int64_t threads = kernel.shape.group_threads;
   const int64_t most = fact(kFunctionMaxThreads);
   if (most > 0 && threads > most) {
     return Failed(
@@ -127,7 +100,8 @@ MaybeFailure LoadedModule::CheckLimits(const Kernel& kernel) const {
                      " threads; with its ", fact(kFunctionRegisters),
                      " registers this device runs ", most, " at most"));
   }
-  const int64_t shared = kernel.shared_bytes + fact(kFunctionStaticShared);
+  const int64_t shared =
+      kernel.shape.shared_bytes + fact(kFunctionStaticShared);
   const int64_t has = gpu_.Attribute(kMaxSharedPerBlockOptin);
   if (has > 0 && shared > has) {
     return Failed(v1::OUTCOME_REFUSED,

@@ -11,6 +11,7 @@
 #include "compiler/module/cuda_binary.h"
 #include "compiler/module/module.h"
 #include "device_agent/run/cuda_device.h"
+#include "device_agent/run/launch_shape.h"
 #include "device_agent/run/module_runtime.h"
 
 namespace regatta::cuda {
@@ -34,9 +35,7 @@ class LoadedModule {
   struct Kernel {
     Function function = nullptr;
     std::string entry;
-    unsigned grid[3] = {1, 1, 1};
-    unsigned block[3] = {1, 1, 1};
-    unsigned shared_bytes = 0;
+    LaunchShape shape;
   };
   // `kernel` ready to be launched: found, within the limits, and with leave
   // for the shared memory that it gets at launch.

@@ -183,8 +183,7 @@ absl::Status ProbeBandwidth(const v1::BoardDevice& device,
 }  // namespace
 
 absl::StatusOr<v1::ProbeReport> ProbeCudaDevice(const std::string& device) {
-  ASSIGN_OR_RETURN(const std::vector<v1::BoardDevice> devices,
-                   ListCudaDevices());
+  ASSIGN_OR_RETURN(const v1::DeviceList devices, ListCudaDevices());
   ASSIGN_OR_RETURN(const v1::BoardDevice found,
                    DeviceToProbe(devices, "CUDA", device));
   v1::ProbeReport report;

@@ -13,6 +13,7 @@
 #include "device_agent/run/cuda_errors.h"
 #include "device_agent/run/cuda_memory.h"
 #include "device_agent/run/cuda_module.h"
+#include "device_agent/run/device_time.h"
 
 namespace regatta {
 namespace {
@@ -23,8 +24,13 @@ using cuda::kSuccess;
 
 class CudaRuntime : public ModuleRuntime {
  public:
-  CudaRuntime(const Module& module, const cuda::Gpu& gpu)
-      : module_(module), gpu_(gpu), api_(*gpu.api), code_(gpu) {}
+  // A simulated device's clock counts another time than the host's.
+  CudaRuntime(const Module& module, const cuda::Gpu& gpu, const Clock* clock)
+      : module_(module),
+        gpu_(gpu),
+        api_(*gpu.api),
+        host_time_(gpu.api->simulator == nullptr ? clock : nullptr),
+        code_(gpu) {}
   ~CudaRuntime() override;
 
   // Before anything else.
@@ -58,6 +64,7 @@ class CudaRuntime : public ModuleRuntime {
   const Module& module_;
   const cuda::Gpu& gpu_;
   const cuda::Api& api_;
+  const HostTime host_time_;
   cuda::LoadedModule code_;
   std::vector<std::unique_ptr<GuardedBuffer>> buffers_;  // as the module's
   std::unique_ptr<GuardedBuffer> eviction_;
@@ -97,15 +104,12 @@ MaybeFailure CudaRuntime::Load(int64_t evict_bytes) {
 
 MaybeFailure CudaRuntime::AddBuffers() {
   for (const ModuleBuffer& wanted : module_.buffers) {
-    const char* role = wanted.role == BufferRole::kInput    ? "input "
-                       : wanted.role == BufferRole::kOutput ? "output "
-                                                            : "workspace ";
     cuda::Result error = kSuccess;
-    auto made =
-        GuardedBuffer::Create(gpu_, role + wanted.name, wanted.bytes, &error);
-    if (auto failed = FailureOf(api_, error,
-                                absl::StrCat("memory for ", role, wanted.name,
-                                             " (", wanted.bytes, " bytes)"))) {
+    const std::string name = NameOf(wanted);
+    auto made = GuardedBuffer::Create(gpu_, name, wanted.bytes, &error);
+    if (auto failed = FailureOf(
+            api_, error,
+            absl::StrCat("memory for ", name, " (", wanted.bytes, " bytes)"))) {
       return failed;
     }
     buffers_.push_back(std::move(made));
@@ -172,15 +176,16 @@ MaybeFailure CudaRuntime::Enqueue() {
   NoteCall(++calls_);
   for (const int index : module_.host_sequence) {
     Launch& launch = launches_[static_cast<size_t>(index)];
-    const cuda::LoadedModule::Kernel& kernel = launch.kernel;
+    const LaunchShape& shape = launch.kernel.shape;
     const cuda::Result error = api_.LaunchKernel(
-        kernel.function, kernel.grid[0], kernel.grid[1], kernel.grid[2],
-        kernel.block[0], kernel.block[1], kernel.block[2], kernel.shared_bytes,
-        nullptr, launch.arguments.data(), nullptr);
+        launch.kernel.function, shape.groups[0], shape.groups[1],
+        shape.groups[2], shape.threads[0], shape.threads[1], shape.threads[2],
+        shape.shared_bytes, nullptr, launch.arguments.data(), nullptr);
     if (error != kSuccess) {
-      return FailureOf(
-          api_, error,
-          absl::StrCat("call ", calls_, ", launching kernel ", kernel.entry));
+      return FailureOf(api_, error,
+                       absl::StrCat("call ", calls_, ", launching kernel ",
+                                    launch.kernel.entry),
+                       cuda::Asked::kLaunch);
     }
   }
   return std::nullopt;
@@ -195,6 +200,7 @@ MaybeFailure CudaRuntime::Call() {
 // stands in the queue before the device comes to the first event.
 MaybeFailure CudaRuntime::TimeCalls(int64_t calls, int64_t* elapsed_ns) {
   const char* const what = "taking the time";
+  const SteadyTime begun = host_time_.Now();
   if (auto failed = FailureOf(api_, api_.EventRecord(from_, nullptr), what)) {
     return failed;
   }
@@ -207,8 +213,14 @@ MaybeFailure CudaRuntime::TimeCalls(int64_t calls, int64_t* elapsed_ns) {
   if (auto failed = Synchronize()) return failed;
   float milliseconds = 0;
   const cuda::Result error = api_.EventElapsedTime(&milliseconds, from_, to_);
-  *elapsed_ns = std::llround(double{milliseconds} * 1e6);
-  return FailureOf(api_, error, what);
+  if (auto failed = FailureOf(api_, error, what)) return failed;
+  const double elapsed = double{milliseconds} * 1e6;
+  if (auto bad = CheckElapsed(elapsed, cuda::kClockResolutionNs,
+                              host_time_.Since(begun))) {
+    return bad;
+  }
+  *elapsed_ns = std::llround(elapsed);
+  return std::nullopt;
 }
 
 MaybeFailure CudaRuntime::Evict() {
@@ -257,7 +269,8 @@ RuntimeOrFailure CreateCudaRuntime(const Module& module,
     return {nullptr, Failed(v1::OUTCOME_DEVICE_FAULT,
                             std::string(gpu.status().message()))};
   }
-  auto runtime = std::make_unique<CudaRuntime>(module, **gpu);
+  auto runtime =
+      std::make_unique<CudaRuntime>(module, **gpu, options.host_clock);
   MaybeFailure failed = runtime->Load(options.evict_bytes);
   if (failed) return {nullptr, std::move(failed)};
   return {std::move(runtime), std::nullopt};

@@ -14,7 +14,8 @@
 //   launches beyond what the device or the kernel takes       refused
 //   no memory                                                 out_of_memory
 //   a kernel's own fault, while it runs                       crashed
-//   any other error; PTX newer than the driver                device_fault
+//   any other error; PTX newer than the driver; times that
+//   cannot be right                                           device_fault
 // After the fourth this process's context is dead: so is the run worker.
 #ifndef REGATTA_DEVICE_AGENT_RUN_CUDA_RUNTIME_H_
 #define REGATTA_DEVICE_AGENT_RUN_CUDA_RUNTIME_H_

@@ -14,13 +14,14 @@ constexpr int64_t kReadBytes = 4 << 20;
 
 }  // namespace
 
-absl::StatusOr<std::vector<v1::BoardDevice>> ListHostProcessors() {
-  v1::BoardDevice processors;
+absl::StatusOr<v1::DeviceList> ListHostProcessors() {
+  v1::DeviceList list;
+  v1::BoardDevice& processors = *list.add_devices();
   processors.set_kind("cpu");
   if (const InstructionClock* clock = InstructionClock::Find()) {
     processors.set_call_clock(clock->Describe());
   }
-  return std::vector<v1::BoardDevice>{processors};
+  return list;
 }
 
 absl::StatusOr<v1::ProbeReport> ProbeHostProcessors(const std::string&) {

@@ -12,7 +12,7 @@
 namespace regatta {
 
 // One device: all processors, and what times calls on them.
-absl::StatusOr<std::vector<v1::BoardDevice>> ListHostProcessors();
+absl::StatusOr<v1::DeviceList> ListHostProcessors();
 
 // Of one processor, by that clock. `device` is ignored: there is but one.
 absl::StatusOr<v1::ProbeReport> ProbeHostProcessors(const std::string& device);

@@ -11,4 +11,18 @@ MaybeFailure Failed(v1::Outcome outcome, std::string detail) {
   return failure;
 }
 
+std::string NameOf(const ModuleBuffer& buffer) {
+  switch (buffer.role) {
+    case BufferRole::kInput:
+      return "input " + buffer.name;
+    case BufferRole::kOutput:
+      return "output " + buffer.name;
+    case BufferRole::kConstant:
+      return "constant " + buffer.name;
+    case BufferRole::kWorkspace:
+      break;
+  }
+  return "workspace " + buffer.name;
+}
+
 }  // namespace regatta

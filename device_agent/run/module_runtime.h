@@ -27,8 +27,13 @@ using MaybeFailure = std::optional<v1::RunFailure>;
 
 MaybeFailure Failed(v1::Outcome outcome, std::string detail);
 
+// "output C": as messages name a module's buffer.
+std::string NameOf(const ModuleBuffer& buffer);
+
 struct RuntimeOptions {
   const Clock* clock = nullptr;  // times calls; outlives the runtime
+  // Real time that a device's own clock is held against; null: it is not.
+  const Clock* host_clock = nullptr;
   std::string device;            // which one, as the kind names them; "": any
   int64_t evict_bytes = 0;       // what Evict streams through; 0: never called
 };

@@ -1,71 +1,55 @@
 #include "device_agent/run/opencl_api.h"
 
-#include <dlfcn.h>
-
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/shared_library.h"
+#include "base/status_macros.h"
 
 namespace regatta::opencl {
 namespace {
 
 constexpr char kLoader[] = "libOpenCL.so.1";
 
-struct Resolver {
-  void* library;
-  std::string missing;
-
-  template <typename Function>
-  void operator()(const char* name, Function*& function) {
-    function = reinterpret_cast<Function*>(dlsym(library, name));
-    if (function == nullptr) absl::StrAppend(&missing, " ", name);
-  }
-};
-
 absl::StatusOr<Api> Resolve() {
-  // Never unloaded: drivers leave threads behind.
-  void* library = dlopen(kLoader, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    return absl::NotFoundError(absl::StrCat("no OpenCL here: ", dlerror()));
-  }
+  ASSIGN_OR_RETURN(SharedLibrary library, SharedLibrary::Open(kLoader));
   Api api;
-  Resolver resolve{library, ""};
-  resolve("clGetPlatformIDs", api.GetPlatformIDs);
-  resolve("clGetPlatformInfo", api.GetPlatformInfo);
-  resolve("clGetDeviceIDs", api.GetDeviceIDs);
-  resolve("clGetDeviceInfo", api.GetDeviceInfo);
-  resolve("clCreateContext", api.CreateContext);
-  resolve("clReleaseContext", api.ReleaseContext);
-  resolve("clCreateCommandQueue", api.CreateCommandQueue);
-  resolve("clReleaseCommandQueue", api.ReleaseCommandQueue);
-  resolve("clCreateProgramWithSource", api.CreateProgramWithSource);
-  resolve("clBuildProgram", api.BuildProgram);
-  resolve("clGetProgramBuildInfo", api.GetProgramBuildInfo);
-  resolve("clReleaseProgram", api.ReleaseProgram);
-  resolve("clCreateKernel", api.CreateKernel);
-  resolve("clSetKernelArg", api.SetKernelArg);
-  resolve("clGetKernelWorkGroupInfo", api.GetKernelWorkGroupInfo);
-  resolve("clReleaseKernel", api.ReleaseKernel);
-  resolve("clCreateBuffer", api.CreateBuffer);
-  resolve("clCreateSubBuffer", api.CreateSubBuffer);
-  resolve("clGetSupportedImageFormats", api.GetSupportedImageFormats);
-  resolve("clCreateImage", api.CreateImage);
-  resolve("clReleaseMemObject", api.ReleaseMemObject);
-  resolve("clEnqueueFillBuffer", api.EnqueueFillBuffer);
-  resolve("clEnqueueFillImage", api.EnqueueFillImage);
-  resolve("clEnqueueReadBuffer", api.EnqueueReadBuffer);
-  resolve("clEnqueueWriteBuffer", api.EnqueueWriteBuffer);
-  resolve("clEnqueueNDRangeKernel", api.EnqueueNDRangeKernel);
-  resolve("clFinish", api.Finish);
-  resolve("clWaitForEvents", api.WaitForEvents);
-  resolve("clGetEventProfilingInfo", api.GetEventProfilingInfo);
-  resolve("clReleaseEvent", api.ReleaseEvent);
-  if (!resolve.missing.empty()) {
-    return absl::NotFoundError(absl::StrCat(
-        kLoader, " is older than OpenCL 1.2: it lacks", resolve.missing));
+  library.Resolve("clGetPlatformIDs", api.GetPlatformIDs);
+  library.Resolve("clGetPlatformInfo", api.GetPlatformInfo);
+  library.Resolve("clGetDeviceIDs", api.GetDeviceIDs);
+  library.Resolve("clGetDeviceInfo", api.GetDeviceInfo);
+  library.Resolve("clCreateContext", api.CreateContext);
+  library.Resolve("clReleaseContext", api.ReleaseContext);
+  library.Resolve("clCreateCommandQueue", api.CreateCommandQueue);
+  library.Resolve("clReleaseCommandQueue", api.ReleaseCommandQueue);
+  library.Resolve("clCreateProgramWithSource", api.CreateProgramWithSource);
+  library.Resolve("clBuildProgram", api.BuildProgram);
+  library.Resolve("clGetProgramBuildInfo", api.GetProgramBuildInfo);
+  library.Resolve("clReleaseProgram", api.ReleaseProgram);
+  library.Resolve("clCreateKernel", api.CreateKernel);
+  library.Resolve("clSetKernelArg", api.SetKernelArg);
+  library.Resolve("clGetKernelWorkGroupInfo", api.GetKernelWorkGroupInfo);
+  library.Resolve("clReleaseKernel", api.ReleaseKernel);
+  library.Resolve("clCreateBuffer", api.CreateBuffer);
+  library.Resolve("clCreateSubBuffer", api.CreateSubBuffer);
+  library.Resolve("clGetSupportedImageFormats", api.GetSupportedImageFormats);
+  library.Resolve("clCreateImage", api.CreateImage);
+  library.Resolve("clReleaseMemObject", api.ReleaseMemObject);
+  library.Resolve("clEnqueueFillBuffer", api.EnqueueFillBuffer);
+  library.Resolve("clEnqueueFillImage", api.EnqueueFillImage);
+  library.Resolve("clEnqueueReadBuffer", api.EnqueueReadBuffer);
+  library.Resolve("clEnqueueWriteBuffer", api.EnqueueWriteBuffer);
+  library.Resolve("clEnqueueNDRangeKernel", api.EnqueueNDRangeKernel);
+  library.Resolve("clFinish", api.Finish);
+  library.Resolve("clWaitForEvents", api.WaitForEvents);
+  library.Resolve("clGetEventProfilingInfo", api.GetEventProfilingInfo);
+  library.Resolve("clReleaseEvent", api.ReleaseEvent);
+  if (const absl::Status complete = library.Complete(); !complete.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("older than OpenCL 1.2: ", complete.message()));
   }
   api.GetKernelSubGroupInfo =
       reinterpret_cast<decltype(api.GetKernelSubGroupInfo)>(
-          dlsym(library, "clGetKernelSubGroupInfo"));
+          library.Symbol("clGetKernelSubGroupInfo"));
   return api;
 }
 
@@ -85,6 +69,8 @@ const char* KnownName(int32_t code) {
       return "CL_OUT_OF_HOST_MEMORY";
     case kImageFormatNotSupported:
       return "CL_IMAGE_FORMAT_NOT_SUPPORTED";
+    case kInvalidCommandQueue:
+      return "CL_INVALID_COMMAND_QUEUE";
     case kInvalidImageSize:
       return "CL_INVALID_IMAGE_SIZE";
     case kBuildProgramFailure:
@@ -109,6 +95,8 @@ const char* KnownName(int32_t code) {
       return "CL_INVALID_GLOBAL_WORK_SIZE";
     case kPlatformNotFound:
       return "CL_PLATFORM_NOT_FOUND_KHR";
+    case kIllegalAccessNv:
+      return "illegal read or write, by NVIDIA's driver";
     default:
       return nullptr;
   }

@@ -35,6 +35,7 @@ inline constexpr int32_t kOutOfHostMemory = -6;
 inline constexpr int32_t kImageFormatNotSupported = -10;
 inline constexpr int32_t kBuildProgramFailure = -11;
 inline constexpr int32_t kExecStatusErrorForEventsInWaitList = -14;
+inline constexpr int32_t kInvalidCommandQueue = -36;
 inline constexpr int32_t kInvalidImageSize = -40;
 inline constexpr int32_t kInvalidBuildOptions = -43;
 inline constexpr int32_t kInvalidKernelName = -46;
@@ -46,6 +47,8 @@ inline constexpr int32_t kInvalidBufferSize = -61;
 inline constexpr int32_t kInvalidGlobalWorkSize = -63;
 // Of the ICD loader's extension cl_khr_icd: it found no driver.
 inline constexpr int32_t kPlatformNotFound = -1001;
+// Of NVIDIA's driver: a kernel read or wrote where nothing is.
+inline constexpr int32_t kIllegalAccessNv = -9999;
 
 // Kinds of devices.
 inline constexpr uint64_t kDeviceTypeCpu = 1 << 1;
@@ -117,8 +120,10 @@ struct BufferRegion {
 };
 
 struct Api {
-  // NotFound when there is no loader on this machine (or one too old). Loads
-  // it, and with it every installed driver, once; it stays loaded.
+  // Loads the loader, and with it every installed driver, once; it stays
+  // loaded. NotFound when there is none on this machine; FailedPrecondition
+  // with the reason when there is one that cannot be loaded, or is older than
+  // OpenCL 1.2.
   static absl::StatusOr<const Api*> Load();
 
   int32_t (*GetPlatformIDs)(uint32_t, Platform*, uint32_t*);

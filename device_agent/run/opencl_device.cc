@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "device_agent/run/opencl_limits.h"
@@ -17,7 +18,10 @@ constexpr const char* kFeatures[] = {"cl_khr_fp16", "cl_khr_fp64",
                                      "cl_khr_subgroups",
                                      "cl_khr_integer_dot_product"};
 
-struct Located {
+// More platforms, or devices of one, are nonsense.
+constexpr uint32_t kMaxDevices = 1024;
+
+struct OneDevice {
   Device device = nullptr;
   std::string selector;  // "PLATFORM/DEVICE", both counted from 0
   std::string platform;
@@ -44,40 +48,71 @@ std::string PlatformText(const Api& api, Platform platform, uint32_t question) {
   return std::string(absl::StripAsciiWhitespace(text));
 }
 
-absl::StatusOr<std::vector<Located>> Locate(const Api& api) {
-  std::vector<Located> found;
-  uint32_t platform_count = 0;
-  int32_t error = api.GetPlatformIDs(0, nullptr, &platform_count);
-  if (error == kPlatformNotFound) return found;
-  if (error != kSuccess) return Error("listing OpenCL platforms", error);
-  std::vector<Platform> platforms(platform_count);
-  error = api.GetPlatformIDs(platform_count, platforms.data(), nullptr);
-  if (error != kSuccess) return Error("listing OpenCL platforms", error);
-  for (uint32_t p = 0; p < platform_count; ++p) {
-    uint32_t count = 0;
-    error = api.GetDeviceIDs(platforms[p], kDeviceTypeAll, 0, nullptr, &count);
-    if (error == kDeviceNotFound || count == 0) continue;
-    std::vector<Device> devices(count);
-    if (error == kSuccess) {
-      error = api.GetDeviceIDs(platforms[p], kDeviceTypeAll, count,
-                               devices.data(), nullptr);
-    }
-    const std::string name = PlatformText(api, platforms[p], kPlatformName);
-    if (error != kSuccess) {
-      return Error(absl::StrCat("listing devices of ", name).c_str(), error);
-    }
-    for (uint32_t d = 0; d < count; ++d) {
-      const auto can = [&](uint32_t question) {
-        return DeviceNumber<uint32_t>(api, devices[d], question) != 0;
-      };
-      if (!can(kDeviceAvailable) || !can(kDeviceCompilerAvailable)) continue;
-      found.push_back({devices[d], absl::StrCat(p, "/", d), name});
-    }
+struct Located {
+  std::vector<OneDevice> devices;
+  std::vector<std::string> errors;  // of platforms
+};
+
+absl::StatusOr<std::vector<Device>> DevicesOf(const Api& api,
+                                              Platform platform) {
+  uint32_t count = 0;
+  int32_t error =
+      api.GetDeviceIDs(platform, kDeviceTypeAll, 0, nullptr, &count);
+  if (error == kDeviceNotFound) return std::vector<Device>();
+  if (error != kSuccess) return Error("listing devices", error);
+  if (count > kMaxDevices) {
+    return absl::UnavailableError(
+        absl::StrCat("listing devices: it says that it has ", count));
   }
-  return found;
+  std::vector<Device> devices(count);
+  if (count == 0) return devices;
+  error = api.GetDeviceIDs(platform, kDeviceTypeAll, count, devices.data(),
+                           nullptr);
+  if (error != kSuccess) return Error("listing devices", error);
+  return devices;
 }
 
-v1::BoardDevice Describe(const Api& api, const Located& located) {
+absl::StatusOr<std::vector<Platform>> Platforms(const Api& api) {
+  constexpr char kWhat[] = "listing OpenCL platforms";
+  uint32_t count = 0;
+  int32_t error = api.GetPlatformIDs(0, nullptr, &count);
+  if (error == kPlatformNotFound) return std::vector<Platform>();
+  if (error != kSuccess) return Error(kWhat, error);
+  if (count > kMaxDevices) {
+    return absl::UnavailableError(
+        absl::StrCat(kWhat, ": the loader says that there are ", count));
+  }
+  std::vector<Platform> platforms(count);
+  if (count == 0) return platforms;
+  error = api.GetPlatformIDs(count, platforms.data(), nullptr);
+  if (error != kSuccess) return Error(kWhat, error);
+  return platforms;
+}
+
+absl::StatusOr<Located> Locate(const Api& api) {
+  ASSIGN_OR_RETURN(const std::vector<Platform> platforms, Platforms(api));
+  Located located;
+  for (size_t p = 0; p < platforms.size(); ++p) {
+    const std::string name = PlatformText(api, platforms[p], kPlatformName);
+    const auto devices = DevicesOf(api, platforms[p]);
+    if (!devices.ok()) {
+      located.errors.push_back(absl::StrCat("platform ", p, " (", name,
+                                            "): ", devices.status().message()));
+      continue;
+    }
+    for (size_t d = 0; d < devices->size(); ++d) {
+      const Device device = (*devices)[d];
+      const auto can = [&](uint32_t question) {
+        return DeviceNumber<uint32_t>(api, device, question) != 0;
+      };
+      if (!can(kDeviceAvailable) || !can(kDeviceCompilerAvailable)) continue;
+      located.devices.push_back({device, absl::StrCat(p, "/", d), name});
+    }
+  }
+  return located;
+}
+
+v1::BoardDevice Describe(const Api& api, const OneDevice& located) {
   const auto number = [&]<typename T>(T, uint32_t question) {
     return static_cast<int64_t>(DeviceNumber<T>(api, located.device, question));
   };
@@ -120,30 +155,31 @@ v1::BoardDevice Describe(const Api& api, const Located& located) {
 
 absl::StatusOr<FoundDevice> FindDevice(const std::string& selector) {
   ASSIGN_OR_RETURN(const Api* api, Api::Load());
-  ASSIGN_OR_RETURN(const std::vector<Located> devices, Locate(*api));
-  for (const Located& located : devices) {
-    if (selector.empty() || located.selector == selector) {
-      return FoundDevice{api, located.device};
+  ASSIGN_OR_RETURN(const Located located, Locate(*api));
+  for (const OneDevice& one : located.devices) {
+    if (selector.empty() || one.selector == selector) {
+      return FoundDevice{api, one.device};
     }
   }
-  return absl::NotFoundError(absl::StrCat("OpenCL device ", selector,
-                                          " is not there; ", devices.size(),
-                                          " others are"));
+  return absl::NotFoundError(absl::StrCat(
+      "OpenCL device ", selector, " is not there; ", located.devices.size(),
+      " others are", located.errors.empty() ? "" : "; ",
+      absl::StrJoin(located.errors, "; ")));
 }
 
 }  // namespace opencl
 
-absl::StatusOr<std::vector<v1::BoardDevice>> ListOpenClDevices() {
-  std::vector<v1::BoardDevice> devices;
+absl::StatusOr<v1::DeviceList> ListOpenClDevices() {
+  v1::DeviceList list;
   const absl::StatusOr<const opencl::Api*> api = opencl::Api::Load();
-  if (absl::IsNotFound(api.status())) return devices;
+  if (absl::IsNotFound(api.status())) return list;
   RETURN_IF_ERROR(api.status());
-  ASSIGN_OR_RETURN(const std::vector<opencl::Located> located,
-                   opencl::Locate(**api));
-  for (const opencl::Located& one : located) {
-    devices.push_back(opencl::Describe(**api, one));
+  ASSIGN_OR_RETURN(const opencl::Located located, opencl::Locate(**api));
+  for (const opencl::OneDevice& one : located.devices) {
+    *list.add_devices() = opencl::Describe(**api, one);
   }
-  return devices;
+  for (const std::string& error : located.errors) list.add_errors(error);
+  return list;
 }
 
 }  // namespace regatta

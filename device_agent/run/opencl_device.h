@@ -14,15 +14,17 @@
 namespace regatta {
 
 // Every available device with a compiler, in the order of platforms and
-// devices; empty on a machine without OpenCL. Unavailable with the driver's
-// error when a platform does not answer. Loads the loader and all drivers, so a
-// run worker asks, never the agent.
-absl::StatusOr<std::vector<v1::BoardDevice>> ListOpenClDevices();
+// devices; empty on a machine without OpenCL. A platform that does not answer
+// is an error in the list, by name and with what it said, and keeps its place:
+// selectors of the others do not change. FailedPrecondition or Unavailable when
+// the loader itself fails. Loads it and all drivers, so a run worker asks,
+// never the agent.
+absl::StatusOr<v1::DeviceList> ListOpenClDevices();
 
 namespace opencl {
 
-// Looks a device up by BoardDevice::selector; the first one for "". NotFound
-// when there is no such device.
+// Looks a device up by BoardDevice::selector; the first one for "". NotFound,
+// with what failed platforms said, when there is no such device.
 struct FoundDevice {
   const Api* api = nullptr;
   Device device = nullptr;

@@ -2,25 +2,32 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "device_agent/verify/guard_bytes.h"
 
 namespace regatta::opencl {
 namespace {
 
-constexpr uint8_t kCanary = 0x5A;
 constexpr uint32_t kBlocking = 1;
+// More pixels in a row or column than any device has.
+constexpr int64_t kMaxPixels = 1 << 20;
 
 }  // namespace
 
 std::unique_ptr<GuardedBuffer> GuardedBuffer::Create(
     const Api& api, Context context, const std::string& name, int64_t bytes,
     size_t alignment, int32_t* error) {
-  // No device has buffers of nothing.
-  const size_t size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
   const size_t guard = std::max(kGuardBytes, alignment);
+  if (static_cast<uint64_t>(bytes) >
+      std::numeric_limits<size_t>::max() - 2 * guard) {
+    *error = kInvalidBufferSize;
+    return nullptr;
+  }
+  // No device has buffers of nothing.
+  const size_t size = std::max<size_t>(static_cast<size_t>(bytes), 1);
   std::unique_ptr<GuardedBuffer> buffer(
       new GuardedBuffer(api, name, size, guard));
   buffer->whole_ = api.CreateBuffer(context, kMemReadWrite, size + 2 * guard,
@@ -36,6 +43,10 @@ std::unique_ptr<GuardedBuffer> GuardedBuffer::Create(
 std::unique_ptr<GuardedBuffer> GuardedBuffer::CreateImage(
     const Api& api, Context context, const std::string& name, bool half,
     int64_t width, int64_t height, int32_t* error) {
+  if (width < 1 || width > kMaxPixels || height < 1 || height > kMaxPixels) {
+    *error = kInvalidImageSize;
+    return nullptr;
+  }
   std::unique_ptr<GuardedBuffer> image(new GuardedBuffer(
       api, name, static_cast<size_t>(width * height) * 4 * (half ? 2 : 4), 0));
   image->width_ = static_cast<size_t>(width);
@@ -85,9 +96,9 @@ int32_t GuardedBuffer::Poison(Queue queue, uint8_t pattern) {
 
 int32_t GuardedBuffer::Guard(Queue queue) {
   if (width_ > 0) return kSuccess;
-  const int32_t error = Fill(queue, 0, guard_, kCanary);
+  const int32_t error = Fill(queue, 0, guard_, kGuardByte);
   return error != kSuccess ? error
-                           : Fill(queue, guard_ + bytes_, guard_, kCanary);
+                           : Fill(queue, guard_ + bytes_, guard_, kGuardByte);
 }
 
 int32_t GuardedBuffer::Changed(Queue queue, size_t from, size_t bytes,
@@ -95,8 +106,7 @@ int32_t GuardedBuffer::Changed(Queue queue, size_t from, size_t bytes,
   std::vector<uint8_t> found(bytes);
   const int32_t error = api_.EnqueueReadBuffer(
       queue, whole_, kBlocking, from, bytes, found.data(), 0, nullptr, nullptr);
-  *changed = static_cast<int64_t>(bytes) -
-             std::count(found.begin(), found.end(), kCanary);
+  *changed = DamagedBytes(found.data(), found.size());
   return error;
 }
 
@@ -108,11 +118,8 @@ int32_t GuardedBuffer::FindDamage(Queue queue, std::string* damage) const {
   if (error == kSuccess) {
     error = Changed(queue, guard_ + bytes_, guard_, &after);
   }
-  if (error != kSuccess || (before == 0 && after == 0)) return error;
-  *damage = absl::StrCat(std::max(before, after), " bytes ",
-                         before > 0 ? "before " : "after ", name_,
-                         " were overwritten");
-  return kSuccess;
+  if (error == kSuccess) *damage = DamageText(before, after, name_);
+  return error;
 }
 
 }  // namespace regatta::opencl

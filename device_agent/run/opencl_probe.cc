@@ -119,8 +119,7 @@ absl::Status ProbeBandwidth(const v1::BoardDevice& device,
 }  // namespace
 
 absl::StatusOr<v1::ProbeReport> ProbeOpenClDevice(const std::string& device) {
-  ASSIGN_OR_RETURN(const std::vector<v1::BoardDevice> devices,
-                   ListOpenClDevices());
+  ASSIGN_OR_RETURN(const v1::DeviceList devices, ListOpenClDevices());
   ASSIGN_OR_RETURN(const v1::BoardDevice found,
                    DeviceToProbe(devices, "OpenCL", device));
   v1::ProbeReport report;

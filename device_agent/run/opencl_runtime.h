@@ -15,7 +15,11 @@
 //   launches beyond what the device has      refused
 //   no memory                                out_of_memory
 //   a kernel that was begun fails            crashed
-//   the device is gone; any other error      device_fault
+//   the device is gone; times that cannot
+//   be right; any other error                device_fault
+// A kernel's own fault is told by whatever is asked of the driver next: a
+// launch that fails waits for what was begun before it, which says whose it is
+// (opencl_errors.h).
 #ifndef REGATTA_DEVICE_AGENT_RUN_OPENCL_RUNTIME_H_
 #define REGATTA_DEVICE_AGENT_RUN_OPENCL_RUNTIME_H_
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "device_agent/probe/noise_floor.h"
@@ -58,6 +59,7 @@ absl::Status ProbeKernel::Start(Create create, const std::string& selector,
                                 const std::function<void(char*)>& fill) {
   RuntimeOptions options;
   options.clock = &RealClock();
+  options.host_clock = &RealClock();
   options.device = selector;
   RuntimeOrFailure created = create(module_, options);
   RETURN_IF_ERROR(StatusOf(created.failure));
@@ -108,16 +110,15 @@ absl::StatusOr<double> ProbeKernel::Noise() {
   return noise;
 }
 
-absl::StatusOr<v1::BoardDevice> DeviceToProbe(
-    const std::vector<v1::BoardDevice>& devices, const std::string& kind,
-    const std::string& selector) {
-  const auto found = std::find_if(
-      devices.begin(), devices.end(), [&](const v1::BoardDevice& one) {
-        return selector.empty() || one.selector() == selector;
-      });
-  if (found != devices.end()) return *found;
-  return absl::UnavailableError(
-      absl::StrCat(kind, " device ", selector, " is not there"));
+absl::StatusOr<v1::BoardDevice> DeviceToProbe(const v1::DeviceList& list,
+                                              const std::string& kind,
+                                              const std::string& selector) {
+  for (const v1::BoardDevice& one : list.devices()) {
+    if (selector.empty() || one.selector() == selector) return one;
+  }
+  return absl::UnavailableError(absl::StrCat(
+      kind, " device ", selector, " is not there",
+      list.errors_size() == 0 ? "" : "; ", absl::StrJoin(list.errors(), "; ")));
 }
 
 int64_t ProbeReadBytes(const v1::BoardDevice& device) {

@@ -55,9 +55,9 @@ class ProbeKernel {
 
 // The one that `selector` names, of those that a driver lists; "" names the
 // first. Unavailable, with the kind as people write it, when it is not there.
-absl::StatusOr<v1::BoardDevice> DeviceToProbe(
-    const std::vector<v1::BoardDevice>& devices, const std::string& kind,
-    const std::string& selector);
+absl::StatusOr<v1::BoardDevice> DeviceToProbe(const v1::DeviceList& list,
+                                              const std::string& kind,
+                                              const std::string& selector);
 
 // Bytes to read so that caches do not matter, of a device with so much memory.
 int64_t ProbeReadBytes(const v1::BoardDevice& device);

@@ -110,6 +110,7 @@ absl::Status RunSession::Prepare(std::vector<UniqueFd> descriptors) {
 absl::StatusOr<bool> RunSession::PrepareRuntime() {
   RuntimeOptions options;
   options.clock = &call_clock_;
+  options.host_clock = &clock_;
   options.device = request_.device();
   if (request_.cache() == v1::CACHE_STATE_COLD) {
     options.evict_bytes = request_.evict_bytes();

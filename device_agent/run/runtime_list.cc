@@ -79,7 +79,10 @@ v1::DeviceList ListDevices(const std::vector<std::string>& kinds) {
       list.add_errors(absl::StrCat(kind, ": ", devices.status().message()));
       continue;
     }
-    for (const v1::BoardDevice& device : *devices) *list.add_devices() = device;
+    list.mutable_devices()->MergeFrom(devices->devices());
+    for (const std::string& error : devices->errors()) {
+      list.add_errors(absl::StrCat(kind, ": ", error));
+    }
   }
   return list;
 }

@@ -16,8 +16,9 @@ namespace regatta {
 struct RuntimeKind {
   std::string_view kind;  // first word of a module's target
   RuntimeOrFailure (*create)(const Module&, const RuntimeOptions&);
-  // The board's devices of this kind, and what one of them can do.
-  absl::StatusOr<std::vector<v1::BoardDevice>> (*list)();
+  // The board's devices of this kind, with an error for each that is there and
+  // fails; and what one of them can do.
+  absl::StatusOr<v1::DeviceList> (*list)();
   absl::StatusOr<v1::ProbeReport> (*probe)(const std::string& device);
   // Makes what all modules on a device share, or sees whether it still works;
   // null where nothing is shared: such workers are not used again.

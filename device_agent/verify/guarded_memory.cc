@@ -11,11 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "device_agent/verify/guard_bytes.h"
 
 namespace regatta {
 namespace {
 
-constexpr char kCanary = 0x5A;
 constexpr int64_t kSectionAlignment = 64;
 
 int64_t RoundUp(int64_t value, int64_t multiple) {
@@ -105,20 +105,16 @@ GuardedMemory::~GuardedMemory() {
 }
 
 void GuardedMemory::Poison(uint8_t pattern) {
-  memset(pages_, kCanary, page_bytes_);
+  memset(pages_, kGuardByte, page_bytes_);
   memset(data_, pattern, bytes_);
 }
 
 std::string GuardedMemory::Damage() const {
-  const auto damaged = [](const char* from, const char* to) {
-    return std::count_if(from, to, [](char byte) { return byte != kCanary; });
-  };
-  const auto before = damaged(pages_, data_);
-  const auto after = damaged(data_ + bytes_, pages_ + page_bytes_);
-  if (before == 0 && after == 0) return "";
-  return absl::StrCat(std::max(before, after), " bytes ",
-                      before > 0 ? "before " : "after ", name_,
-                      " were overwritten");
+  const char* const behind = data_ + bytes_;
+  return DamageText(
+      DamagedBytes(pages_, static_cast<size_t>(data_ - pages_)),
+      DamagedBytes(behind, static_cast<size_t>(pages_ + page_bytes_ - behind)),
+      name_);
 }
 
 void GuardedMemory::Protect() { mprotect(pages_, page_bytes_, PROT_READ); }

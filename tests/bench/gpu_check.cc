@@ -53,10 +53,9 @@ int Fail(const absl::Status& status) {
 }
 
 absl::StatusOr<v1::BoardDevice> FirstDevice() {
-  ASSIGN_OR_RETURN(const std::vector<v1::BoardDevice> devices,
-                   ListCudaDevices());
-  if (devices.empty()) return absl::NotFoundError("no CUDA device here");
-  return devices.front();
+  ASSIGN_OR_RETURN(const v1::DeviceList list, ListCudaDevices());
+  if (list.devices().empty()) return absl::NotFoundError("no CUDA device here");
+  return list.devices(0);
 }
 
 absl::StatusOr<Target> TargetOf(const v1::BoardDevice& device) {
@@ -68,7 +67,7 @@ int Devices() {
   const auto devices = ListCudaDevices();
   if (!devices.ok()) return Fail(devices.status());
   Json list = Json::array();
-  for (const v1::BoardDevice& device : *devices) {
+  for (const v1::BoardDevice& device : devices->devices()) {
     list.push_back({{"name", device.name()},
                     {"architecture", device.architecture()},
                     {"processors", device.compute_units()},

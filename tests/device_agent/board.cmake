@@ -77,7 +77,8 @@ add_dependencies(hostile_test regatta-agent regatta-spawner
 
 regatta_test(remote_build_test
   remote/builder_key_test.cc remote/description_watch_test.cc
-  remote/orders_test.cc remote/processor_target_test.cc
+  remote/order_session_test.cc remote/orders_test.cc
+  remote/processor_target_test.cc
   remote/remote_board_test.cc
   LIBS regatta_agent_devices regatta_agent_remote regatta_build regatta_measure regatta_run
        regatta_base)
@@ -86,9 +87,28 @@ target_compile_definitions(remote_build_test PRIVATE
 add_dependencies(remote_build_test regatta-spawner regatta-build-worker
   regatta-run-worker)
 
-regatta_test(opencl_test opencl_limits_test.cc opencl_provider_test.cc
+# Drivers that go wrong. The loader is found by LD_LIBRARY_PATH; what the other
+# has not is the simulated driver's.
+add_library(fake_opencl MODULE fake_opencl.c)
+set_target_properties(fake_opencl PROPERTIES PREFIX "" OUTPUT_NAME libOpenCL
+  SUFFIX .so.1
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fake_opencl)
+add_library(faulty_cuda MODULE faulty_cuda.c)
+target_link_libraries(faulty_cuda PRIVATE -Wl,--no-as-needed regatta-cuda-sim
+  ${CMAKE_DL_LIBS})
+foreach(library fake_opencl faulty_cuda)
+  target_compile_options(${library} PRIVATE -fno-sanitize=all)
+  target_link_options(${library} PRIVATE -fno-sanitize=all)
+endforeach()
+
+regatta_test(opencl_test opencl_driver_test.cc opencl_limits_test.cc
+  opencl_provider_test.cc ${CMAKE_SOURCE_DIR}/tests/support/process.cc
   LIBS regatta_agent_devices regatta_build regatta_measure regatta_run
        regatta_base)
+target_compile_definitions(opencl_test PRIVATE
+  REGATTA_FAKE_OPENCL="${CMAKE_CURRENT_BINARY_DIR}/fake_opencl"
+  REGATTA_PLANTED_LIBRARY="$<TARGET_FILE:planted_honest>")
+add_dependencies(opencl_test fake_opencl planted_honest)
 
 # What all kinds of devices hold. Needs an OpenCL device, PoCL is one on any
 # processor; CUDA is the simulated driver's.
@@ -101,11 +121,14 @@ regatta_test(device_contract_test
        regatta_base TIMEOUT 300)
 
 # Over the simulated driver: no GPU and nothing of CUDA is needed.
-regatta_test(cuda_test cuda_ptx.cc cuda_runtime_test.cc cuda_sim_test.cc
+regatta_test(cuda_test cuda_driver_test.cc cuda_ptx.cc cuda_runtime_test.cc cuda_sim_test.cc
   cuda_trials_test.cc device_contract/cuda_kind.cc worker_pool_test.cc
   ${CMAKE_SOURCE_DIR}/tests/support/process.cc
   LIBS regatta_agent_devices regatta_build regatta_measure regatta_run
        regatta_cuda_sim_parts regatta_base)
+target_compile_definitions(cuda_test PRIVATE
+  REGATTA_FAULTY_CUDA="$<TARGET_FILE:faulty_cuda>")
+add_dependencies(cuda_test faulty_cuda)
 foreach(test cuda_test device_contract_test)
   target_compile_definitions(${test} PRIVATE
     REGATTA_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}"

@@ -139,7 +139,7 @@ TEST_F(CudaFaultTest, ATrapIsACrash) {
   const auto devices = ListCudaDevices();
   std::cerr << devices.status() << ":";
   if (devices.ok()) {
-    for (const auto& device : *devices) {
+    for (const auto& device : devices->devices()) {
       std::cerr << " " << device.selector() << "=" << device.architecture();
     }
   }
@@ -167,9 +167,11 @@ TEST_F(CudaDriverTest, AGpuThatNobodySimulatesIsSaidWithThoseThereAre) {
 TEST_F(CudaDriverTest, AFileThatIsNoDriverIsSaid) {
   EXPECT_EXIT(ListWith("/nowhere/libcuda.so.1", ""),
               ::testing::ExitedWithCode(0),
-              "UNAVAILABLE: the CUDA driver that was named.*nowhere");
+              "FAILED_PRECONDITION: the CUDA driver that was named: there is "
+              "no /nowhere/libcuda.so.1");
   EXPECT_EXIT(ListWith("libm.so.6", ""), ::testing::ExitedWithCode(0),
-              "UNAVAILABLE: the CUDA driver is too old: it lacks cuInit");
+              "FAILED_PRECONDITION: the CUDA driver is too old: libm.so.6 "
+              "lacks cuInit");
 }
 
 // NVIDIA's own library for linking has every function that is asked for.

@@ -21,10 +21,9 @@ inline constexpr char kCudaSim[] = REGATTA_LIB_DIR "/libregatta-cuda-sim.so";
 // said else before.
 inline absl::StatusOr<v1::BoardDevice> FirstCudaDevice() {
   cuda::UseDriver(kCudaSim);
-  ASSIGN_OR_RETURN(const std::vector<v1::BoardDevice> devices,
-                   ListCudaDevices());
-  if (devices.empty()) return absl::NotFoundError("no simulated GPU");
-  return devices.front();
+  ASSIGN_OR_RETURN(const v1::DeviceList list, ListCudaDevices());
+  if (list.devices().empty()) return absl::NotFoundError("no simulated GPU");
+  return list.devices(0);
 }
 
 class CudaTest : public ::testing::Test {

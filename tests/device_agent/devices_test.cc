@@ -150,7 +150,7 @@ TEST_F(DevicesTest, EveryDeviceOfEveryKindIsServedInOrder) {
   EXPECT_EQ(pocl.info.cpu_list(), "2-3");
   EXPECT_TRUE(pocl.needs.all_cores);
   EXPECT_EQ(pocl.board.selector(), "0/0");
-  EXPECT_EQ(gpu.info.device_id(), "lab-1-opencl1");
+  EXPECT_EQ(gpu.info.device_id(), "lab-1-opencl0.1");
   EXPECT_EQ(gpu.info.device_class(), "opencl-big-gpu-16cu");
   EXPECT_FALSE(gpu.needs.all_cores);
   EXPECT_EQ(gpu.board.selector(), "0/1");
@@ -205,6 +205,46 @@ TEST_F(DevicesTest, ACudaDeviceThatNobodyBuildsForLeavesTheOthers) {
   build_.status_ = absl::UnavailableError("no NVRTC: install one");
   EXPECT_THAT(std::string(Find("cuda").status().message()),
               HasSubstr("no NVRTC: install one"));
+}
+
+TEST_F(DevicesTest, AnOpenClDeviceThatNobodyBuildsForLeavesTheOthers) {
+  AddBoardDevice("Odd GPU", /*on_host=*/false);
+  AddBoardDevice("Big GPU", /*on_host=*/false);
+  run_.response_.mutable_devices()->mutable_devices(0)->set_architecture("odd");
+  build_.unknown_architecture_ = "odd";
+  const auto found = Find("opencl");
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_EQ(found->size(), 1u);
+  // As it is called beside the other.
+  EXPECT_EQ(found->front().served.info.device_id(), "lab-1-opencl0.1");
+}
+
+TEST_F(DevicesTest, ADriverThatFailsLeavesTheDevicesOfOthersAsTheyAre) {
+  AddBoardDevice("Big GPU", /*on_host=*/false);
+  v1::DeviceList& list = *run_.response_.mutable_devices();
+  list.mutable_devices(0)->set_selector("1/0");
+  list.add_errors("opencl: platform 0 (Torn): CL_OUT_OF_HOST_MEMORY (-6)");
+  ::testing::internal::CaptureStderr();
+  const auto found = Find("opencl");
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("platform 0 (Torn): CL_OUT_OF_HOST_MEMORY"));
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_EQ(found->size(), 1u);
+  EXPECT_EQ(found->front().served.info.device_id(), "lab-1-opencl1");
+}
+
+TEST_F(DevicesTest, WhateverGoesThroughNvidiasDriverGetsItsFiles) {
+  AddBoardDevice("Big GPU", /*on_host=*/false);
+  Find("opencl").IgnoreError();
+  EXPECT_THAT(run_.needs_.writable,
+              ::testing::IsSupersetOf({"/dev/dri", "/dev/nvidiactl",
+                                       "/dev/nvidia15", "/dev/nvmap"}));
+  run_ = FakeRunWorker();
+  AddCudaDevice("NVIDIA H200", "sm_90");
+  Find("cuda").IgnoreError();
+  EXPECT_THAT(run_.needs_.writable,
+              ::testing::IsSupersetOf(
+                  {"/dev/nvidiactl", "/dev/nvidia15", "/dev/nvmap"}));
 }
 
 TEST_F(DevicesTest, AKindThatIsAbsentOrBrokenLeavesTheOthers) {

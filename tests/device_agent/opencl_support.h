@@ -33,9 +33,8 @@ inline absl::StatusOr<v1::BoardDevice> FirstOpenClDevice() {
     std::string path;
   };
   static const Cache cache;
-  ASSIGN_OR_RETURN(const std::vector<v1::BoardDevice> devices,
-                   ListOpenClDevices());
-  if (!devices.empty()) return devices.front();
+  ASSIGN_OR_RETURN(const v1::DeviceList list, ListOpenClDevices());
+  if (!list.devices().empty()) return list.devices(0);
   return absl::UnavailableError(
       "no OpenCL device here: install pocl-opencl-icd or a GPU's driver");
 }

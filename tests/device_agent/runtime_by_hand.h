@@ -43,6 +43,7 @@ class RuntimeByHand {
     module_ = builder.module();
     RuntimeOptions options;
     options.clock = &RealClock();
+    options.host_clock = &RealClock();
     options.device = device;
     options.evict_bytes = evict_bytes;
     created_ = CreateRuntime(module_, options);

@@ -1,5 +1,4 @@
 // Whether this machine can make and load code.
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -7,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/clock.h"
+#include "base/shared_library.h"
 #include "client/cli/doctor/doctor.h"
 #include "client/cli/own_directory.h"
 #include "compiler/compile.h"
@@ -70,11 +70,17 @@ Finding ExamineCuda(const std::string& root) {
           "CUDA_PATH (docs/boards/cuda.md)"};
 }
 
+// NotFound: there is none; FailedPrecondition: it cannot be loaded, and why.
+absl::Status OpensLibrary(const std::string& name) {
+  absl::StatusOr<SharedLibrary> library = SharedLibrary::Open(name);
+  if (library.ok()) library->Close();
+  return library.status();
+}
+
 Finding ExamineCudaDriver(const std::string& root) {
   const bool has_gpu = access((root + "/dev/nvidiactl").c_str(), F_OK) == 0;
-  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  const bool found = driver != nullptr;
-  if (found) dlclose(driver);
+  const absl::Status opened = OpensLibrary("libcuda.so.1");
+  const bool found = opened.ok();
   if (found == has_gpu) {
     return {Level::kOk, "cuda driver",
             found ? "libcuda.so.1 found" : "no NVIDIA device is here", ""};
@@ -86,7 +92,7 @@ Finding ExamineCudaDriver(const std::string& root) {
             "nvidia-modprobe; in a container, pass the devices on"};
   }
   return {Level::kFail, "cuda driver",
-          "an NVIDIA device is here, but libcuda.so.1 cannot be opened",
+          absl::StrCat("an NVIDIA device is here, but ", opened.message()),
           "install NVIDIA's driver (Debian: apt-get install libcuda1)"};
 }
 
@@ -98,16 +104,15 @@ Finding ExamineOpenCl(const std::string& root) {
            root + "/etc/OpenCL/vendors", error)) {
     drivers += entry.path().extension() == ".icd" ? 1 : 0;
   }
-  void* loader = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
-  const bool found = loader != nullptr;
-  if (found) dlclose(loader);
+  const absl::Status opened = OpensLibrary("libOpenCL.so.1");
+  const bool found = opened.ok();
   if (found && drivers > 0) {
     return {Level::kOk, "opencl",
             absl::StrCat("loader libOpenCL.so.1 found, ", drivers,
                          " driver(s) in /etc/OpenCL/vendors"),
             ""};
   }
-  if (!found && drivers == 0) {
+  if (absl::IsNotFound(opened) && drivers == 0) {
     return {Level::kOk, "opencl", "no loader and no driver are installed", ""};
   }
   if (found) {
@@ -117,9 +122,8 @@ Finding ExamineOpenCl(const std::string& root) {
             "install the driver of the device's maker (docs/boards/opencl.md)"};
   }
   return {Level::kFail, "opencl",
-          absl::StrCat(drivers,
-                       " driver(s) in /etc/OpenCL/vendors, but no "
-                       "loader libOpenCL.so.1"),
+          absl::StrCat(drivers, " driver(s) in /etc/OpenCL/vendors, but ",
+                       opened.message()),
           "apt-get install ocl-icd-libopencl1"};
 }
 

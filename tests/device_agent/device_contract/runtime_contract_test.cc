@@ -120,6 +120,20 @@ TEST_P(RuntimeContract, GroupsBeyondTheDevicesLimitAreRefused) {
       AllOf(StartsWith("OUTCOME_REFUSED"), HasSubstr(std::to_string(group))));
 }
 
+// What would be a launch of 64 threads once it is cut to 32 bits.
+TEST_P(RuntimeContract, ExtentsThatNoDriverCanTakeAreTheCandidates) {
+  constexpr int64_t kWrapped = (int64_t{1} << 32) + 64;
+  EXPECT_THAT(
+      WhyNot(Adding(Deed::kNothing, {.group = kWrapped})),
+      AllOf(StartsWith("OUTCOME_COMPILE_ERROR"), HasSubstr("4294967360")));
+  EXPECT_THAT(
+      WhyNot(Adding(Deed::kNothing, {.groups = -4})),
+      AllOf(StartsWith("OUTCOME_COMPILE_ERROR"), HasSubstr("extent of -4")));
+  EXPECT_THAT(
+      WhyNot(Adding(Deed::kNothing, {.shared_bytes = kWrapped})),
+      AllOf(StartsWith("OUTCOME_REFUSED"), HasSubstr("4294967360 bytes")));
+}
+
 TEST_P(RuntimeContract, ABufferBeyondTheDevicesMemoryIsOutOfMemory) {
   EXPECT_THAT(
       WhyNot(Adding(Deed::kNothing, {.outputs = device_.memory_bytes()})),
