@@ -34,8 +34,8 @@ struct RuntimeOptions {
   const Clock* clock = nullptr;  // times calls; outlives the runtime
   // Real time that a device's own clock is held against; null: it is not.
   const Clock* host_clock = nullptr;
-  std::string device;            // which one, as the kind names them; "": any
-  int64_t evict_bytes = 0;       // what Evict streams through; 0: never called
+  std::string device;       // which one, as the kind names them; "": any
+  int64_t evict_bytes = 0;  // what Evict streams through; 0: never called
 };
 
 class ModuleRuntime {

@@ -16,8 +16,8 @@ void ExpectAccurateFunctions(const Target& target, const DeviceRunner& run);
 // Maxima and minima of a NaN are NaN; floats become integers by saturation.
 void ExpectDefinedCorners(const Target& target, const DeviceRunner& run);
 
-// f64 becomes i32 and i8 as the interpreter has it: a NaN is 0, what is too large
-// saturates. REQUIRES: the target computes in f64.
+// f64 becomes i32 and i8 as the interpreter has it: a NaN is 0, what is too
+// large saturates. REQUIRES: the target computes in f64.
 void ExpectDefinedCastsOfF64(const Target& target, const DeviceRunner& run);
 
 // f16 and bf16 round to nearest even; ties, subnormals and overflow among what
