@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "proto/device_health.h"
 #include "proto/outcome_names.h"
 
 namespace regatta {
@@ -36,9 +37,21 @@ int64_t FastestNs(const v1::TrialResult& result) {
                                                         : fastest;
 }
 
+// Processors that were busy with something else during the run, as the board's
+// sensor says; 0 where it has none.
+double OthersBusy(const v1::TrialResult& result) {
+  const int own = std::max(1, result.spec().policy().threads());
+  for (const v1::SensorReading& reading : result.environment().sensors()) {
+    if (reading.name() == "busy_processors") {
+      return std::max(0.0, reading.after() - own);
+    }
+  }
+  return 0;
+}
+
 double Slack(const v1::DeviceInfo& info) {
   const double slack =
-      info.health() == "ok" ? kCanarySlack : kCanarySlackUncontrolled;
+      IsHealthOk(info.health()) ? kCanarySlack : kCanarySlackUncontrolled;
   return info.has_noise_floor() ? std::max(slack, info.noise_floor()) : slack;
 }
 
@@ -130,6 +143,14 @@ CanaryJudgement JudgeCanary(const v1::TrialResult& result,
   const auto say = [&](CanaryVerdict verdict, const std::string& what) {
     return CanaryJudgement{verdict, absl::StrCat("canary ", name, ": ", what)};
   };
+  const auto slow = [&](const std::string& what) {
+    const double others = OthersBusy(result);
+    if (others <= kCanaryOthersBusy) return say(CanaryVerdict::kSlow, what);
+    return say(CanaryVerdict::kDisturbed,
+               absl::StrFormat("%s, while %.1f processors were busy with "
+                               "something else",
+                               what, others));
+  };
   switch (result.outcome()) {
     case v1::OUTCOME_OK:
       break;
@@ -143,7 +164,7 @@ CanaryJudgement JudgeCanary(const v1::TrialResult& result,
           CanaryVerdict::kVoid,
           absl::StrCat(OutcomeName(result.outcome()), ": ", result.detail()));
     case v1::OUTCOME_THROTTLED:
-      return say(CanaryVerdict::kSlow, "throttled");
+      return slow("throttled");
     default:
       return say(
           CanaryVerdict::kFailed,
@@ -155,10 +176,9 @@ CanaryJudgement JudgeCanary(const v1::TrialResult& result,
   if (times.ns_size() >= kCanaryBaseline) {
     const double ratio = static_cast<double>(ns) / Median(times);
     if (ratio > 1 + Slack(info)) {
-      return say(CanaryVerdict::kSlow,
-                 absl::StrFormat("%.1f %% slower than the board's median, "
-                                 "%.1f %% are allowed",
-                                 (ratio - 1) * 100, Slack(info) * 100));
+      return slow(absl::StrFormat(
+          "%.1f %% slower than the board's median, %.1f %% are allowed",
+          (ratio - 1) * 100, Slack(info) * 100));
     }
   }
   times.add_ns(ns);

@@ -28,6 +28,9 @@ inline constexpr char kCanaryServer[] = "~canary";
 // board's noise floor.
 inline constexpr double kCanarySlack = 0.05;
 inline constexpr double kCanarySlackUncontrolled = 0.10;
+// Processors that something else than the canary kept busy while it ran: with
+// more, that it was slow may be the doing of others, for whom memory is shared.
+inline constexpr double kCanaryOthersBusy = 0.5;
 // Times of a canary that the median is taken over, the latest; and from how
 // many on there is one.
 inline constexpr int kCanaryTimes = 9;
@@ -59,9 +62,10 @@ class CanaryBook {
 // What a canary's result says of the board; the worst of a round counts.
 enum class CanaryVerdict {
   kPassed,
-  kVoid,    // says nothing: cancelled, or the board's builder refuses it
-  kSlow,    // right, but slower than the board was
-  kFailed,  // wrong, crashed, hung, faulted
+  kVoid,       // says nothing: cancelled, or the board's builder refuses it
+  kDisturbed,  // slow, while the machine was busy with something else
+  kSlow,       // right, but slower than the board was
+  kFailed,     // wrong, crashed, hung, faulted
 };
 struct CanaryJudgement {
   CanaryVerdict verdict = CanaryVerdict::kPassed;

@@ -47,9 +47,10 @@ struct Device {
   SteadyTime canary_due;    // when a healthy board is proven again
   std::optional<SteadyTime> canary_passed;
   int64_t trials_since_canary = 0;
-  int canary_voids = 0;     // rounds in a row that said nothing
-  int canary_refusals = 0;  // rounds in a row that its agent did not take
-  std::string no_canary;    // why it goes without; "": it does not
+  int canary_voids = 0;      // rounds in a row that said nothing
+  int canary_disturbed = 0;  // rounds in a row, by a busy machine
+  int canary_refusals = 0;   // rounds in a row that its agent did not take
+  std::string no_canary;     // why it goes without; "": it does not
   // For people.
   std::string state;
   SteadyTime state_since;

@@ -15,6 +15,9 @@ namespace {
 constexpr int kFailuresInARow = 3;
 // Rounds in a row that say nothing, after which the board goes without.
 constexpr int kVoidsInARow = 3;
+// Rounds in a row that a busy machine disturbs, after which one counts as slow;
+// each waits twice as long as the one before: a minute in all.
+constexpr int kDisturbedInARow = 5;
 // A full spool or a drain passes; an agent that never takes one has none.
 constexpr int kRefusalsInARow = 20;
 // A reset proves less than an operator: so many rounds end a quarantine then.
@@ -147,6 +150,9 @@ void TrackerCore::EndCanary(const std::string& device_id,
     case CanaryVerdict::kVoid:
       CanaryVoid(device_id, judgement.why);
       break;
+    case CanaryVerdict::kDisturbed:
+      CanaryDisturbed(device_id, judgement);
+      break;
     case CanaryVerdict::kSlow:
     case CanaryVerdict::kFailed:
       CanaryFailed(device_id, judgement);
@@ -158,7 +164,7 @@ void TrackerCore::EndCanary(const std::string& device_id,
 void TrackerCore::CanaryPassed(const std::string& device_id) {
   Device& device = *registry_.FindDevice(device_id);
   const SteadyTime now = clock_.Steady();
-  device.canary_voids = 0;
+  device.canary_voids = device.canary_disturbed = 0;
   device.canary_passed = now;
   device.canary_due = now + options_.canary_interval;
   device.trials_since_canary = 0;
@@ -185,6 +191,19 @@ void TrackerCore::CanaryVoid(const std::string& device_id,
   standings_.Note(device_id, device.info.device_class(), "goes unproven", why);
 }
 
+void TrackerCore::CanaryDisturbed(const std::string& device_id,
+                                  const CanaryJudgement& judgement) {
+  Device& device = *registry_.FindDevice(device_id);
+  if (device.canary_disturbed == kDisturbedInARow) {
+    return CanaryFailed(device_id, judgement);
+  }
+  device.canary_after =
+      clock_.Steady() + options_.canary_retry * (1 << device.canary_disturbed);
+  ++device.canary_disturbed;
+  standings_.Note(device_id, device.info.device_class(), "canary disturbed",
+                  judgement.why);
+}
+
 void TrackerCore::CanaryRefused(Device& device) {
   if (++device.canary_refusals < kRefusalsInARow) {
     device.canary_after = clock_.Steady() + options_.canary_retry;
@@ -201,6 +220,7 @@ void TrackerCore::CanaryFailed(const std::string& device_id,
   Device& device = *registry_.FindDevice(device_id);
   const std::string device_class = device.info.device_class();
   const bool braked = !brake_.Why(device_class).empty();
+  device.canary_disturbed = 0;
   device.canary_after =
       clock_.Steady() + (braked ? absl::Minutes(1) : options_.canary_retry);
   v1::DeviceStanding standing = *standings_.Find(device_id);

@@ -211,6 +211,9 @@ class TrackerCore {
                  const CanaryJudgement& judgement);
   void CanaryPassed(const std::string& device_id);
   void CanaryVoid(const std::string& device_id, const std::string& why);
+  // Slow on a busy machine: again when it may be quiet; trust stays as it is.
+  void CanaryDisturbed(const std::string& device_id,
+                       const CanaryJudgement& judgement);
   // Its agent did not take the round: full, draining, or never able to.
   void CanaryRefused(Device& device);
   void CanaryFailed(const std::string& device_id,

@@ -64,6 +64,28 @@ class CanaryTest : public CoreTest {
   static bool IsCanary(const v1::Assignment& assignment) {
     return assignment.assignment_id().starts_with("~canary/");
   }
+  // As Pass, with so many processors busy meanwhile, the canary's own included.
+  void PassBeside(SessionId board, const v1::Assignment& round, int64_t ns,
+                  double busy) {
+    for (int i = 0; i < round.trials_size(); ++i) {
+      v1::SpooledResult result = Timed(round, i, ns);
+      v1::SensorReading& reading =
+          *result.mutable_result()->mutable_environment()->add_sensors();
+      reading.set_name("busy_processors");
+      reading.set_after(busy);
+      SendResults(board, {std::move(result)});
+    }
+  }
+  // Board "1" with a median of 1000 ns, to be proven once more.
+  SessionId ProvenBoard() {
+    const SessionId board = ConnectBoard("1");
+    for (int i = 0; i < 3; ++i) {
+      Pass(board, OneAssigned(board), 1000);
+      Control(v1::DEVICE_COMMAND_MAINTENANCE, "d1");
+      Control(v1::DEVICE_COMMAND_RESUME, "d1");
+    }
+    return board;
+  }
   // The next round, after the wait between two of them.
   v1::Assignment NextRound(SessionId board) {
     Wait(options_.canary_retry + options_.tick);
@@ -298,6 +320,66 @@ TEST_F(CanaryTest, TheOnlyBoardOfAClassGetsANewMedian) {
   EXPECT_EQ(Trust("d1"), v1::TRUST_HEALTHY);
 }
 
+TEST_F(CanaryTest, SlowOnABusyMachineIsTriedAgainWhenItIsQuiet) {
+  AttachWithCanaries();
+  const SessionId board = ProvenBoard();
+  const v1::Trust trust = Trust("d1");
+  PassBeside(board, OneAssigned(board), 1500, /*busy=*/2.4);
+  EXPECT_EQ(Trust("d1"), trust);
+  EXPECT_EQ(Status("d1").standing().canary_failures(), 0);
+  EXPECT_EQ(Events("d1").back(), "canary disturbed");
+  PassBeside(board, NextRound(board), 1000, /*busy=*/1);
+  EXPECT_EQ(Trust("d1"), v1::TRUST_HEALTHY);
+  EXPECT_EQ(Status("d1").standing().canaries_owed(), 0);
+}
+
+TEST_F(CanaryTest, SlowOnAQuietMachineIsNotExcused) {
+  AttachWithCanaries();
+  const SessionId board = ProvenBoard();
+  // Its own processor, and half of another.
+  PassBeside(board, OneAssigned(board), 1500, /*busy=*/1.5);
+  EXPECT_EQ(Status("d1").standing().canary_failures(), 1);
+}
+
+TEST_F(CanaryTest, WrongOnABusyMachineIsNotExcused) {
+  AttachWithCanaries();
+  const SessionId board = ProvenBoard();
+  const v1::Assignment round = OneAssigned(board);
+  v1::SpooledResult result =
+      MakeResult(round, 0, /*last=*/false, v1::OUTCOME_WRONG_RESULT);
+  v1::SensorReading& reading =
+      *result.mutable_result()->mutable_environment()->add_sensors();
+  reading.set_name("busy_processors");
+  reading.set_after(2);
+  SendResults(board, {std::move(result)});
+  PassBeside(board, round, 1500, /*busy=*/2);
+  EXPECT_EQ(Status("d1").standing().canary_failures(), 1);
+}
+
+// The waits are 2, 4, 8, 16 and 32 s; the sixth round counts.
+TEST_F(CanaryTest, AMachineThatIsNeverQuietIsSlow) {
+  AttachWithCanaries();
+  const SessionId board = ProvenBoard();
+  v1::Assignment round = OneAssigned(board);
+  for (const int wait : {2, 4, 8, 16, 32}) {
+    PassBeside(board, round, 1500, /*busy=*/2);
+    EXPECT_EQ(Status("d1").standing().canary_failures(), 0);
+    for (int s = 1; s < wait; ++s) {
+      Wait(absl::Seconds(1));
+      Beat(board);
+    }
+    EXPECT_THAT(Assigned(board), IsEmpty()) << "before " << wait << " s";
+    Wait(absl::Seconds(1) + options_.tick);
+    round = OneAssigned(board);
+  }
+  PassBeside(board, round, 1500, /*busy=*/2);
+  EXPECT_EQ(Status("d1").standing().canary_failures(), 1);
+  EXPECT_THAT(Status("d1").standing().trust_standing().reason(),
+              HasSubstr("50.0 % slower than the board's median, 5.0 % are "
+                        "allowed, while 1.0 processors were busy with "
+                        "something else"));
+}
+
 TEST_F(CanaryTest, TimesAreKeptOverARestartOfTheTracker) {
   AttachWithCanaries();
   SessionId board = ConnectBoard("1");
@@ -338,6 +420,9 @@ TEST_F(CanaryTest, NoClockUnderControlAndANoisyBoardGetMoreRoom) {
   EXPECT_EQ(judge(1051, standing), CanaryVerdict::kSlow);
   EXPECT_EQ(judge(500, standing), CanaryVerdict::kPassed)
       << "faster is no fault";
+  info.set_health("ok; 2 measuring sessions closed by drift");
+  EXPECT_EQ(judge(1051, standing), CanaryVerdict::kSlow)
+      << "as agents of the release before say it";
   info.set_health("uncontrolled: governor unknown");
   EXPECT_EQ(judge(1100, standing), CanaryVerdict::kPassed);
   EXPECT_EQ(judge(1101, standing), CanaryVerdict::kSlow);
