@@ -79,7 +79,7 @@ class GuardedServer::Listener {
     const uint64_t one = 1;
     (void)!write(stop_.get(), &one, sizeof one);
     thread_.join();
-    listening_.fd.Reset();
+    listening_.fds.clear();
   }
 
   void Proven(const std::string& peer, const std::string& who) {
@@ -107,15 +107,19 @@ class GuardedServer::Listener {
     int ticks = 0;
     bool accepting = true;
     while (true) {
-      pollfd wait[2] = {{stop_.get(), POLLIN, 0},
-                        {accepting ? listening_.fd.get() : -1, POLLIN, 0}};
+      std::vector<pollfd> wait = {{stop_.get(), POLLIN, 0}};
+      for (const UniqueFd& fd : listening_.fds) {
+        wait.push_back({accepting ? fd.get() : -1, POLLIN, 0});
+      }
       const absl::Duration left = next_tick - clock.Steady();
-      poll(wait, 2,
+      poll(wait.data(), wait.size(),
            static_cast<int>(
                std::max<int64_t>(0, absl::ToInt64Milliseconds(left) + 1)));
       if (wait[0].revents != 0) return;
       accepting = true;
-      if (wait[1].revents != 0) accepting = Accept(&pace);
+      for (size_t i = 1; i < wait.size() && accepting; ++i) {
+        if (wait[i].revents != 0) accepting = Accept(wait[i].fd, &pace);
+      }
       if (clock.Steady() < next_tick) continue;
       next_tick = clock.Steady() + kTick;
       Tick();
@@ -124,13 +128,12 @@ class GuardedServer::Listener {
   }
 
   // False: not before the next tick.
-  bool Accept(RateLimit* pace) {
+  bool Accept(int listener, RateLimit* pace) {
     const SteadyTime now = guard_.clock->Steady();
     if (!pace->Take(1, now)) return false;
     sockaddr_storage address = {};
     socklen_t size = sizeof address;
-    UniqueFd fd(accept4(listening_.fd.get(),
-                        reinterpret_cast<sockaddr*>(&address), &size,
+    UniqueFd fd(accept4(listener, reinterpret_cast<sockaddr*>(&address), &size,
                         SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd.valid()) {
       // Out of descriptors: some may be free again soon.

@@ -6,7 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
-#include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/host_port.h"
@@ -17,6 +17,8 @@ namespace {
 
 // Clients of a burst wait here while they are admitted at a pace.
 constexpr int kBacklog = 4096;
+// Any free port of one address may be in use at another.
+constexpr int kPortsTried = 16;
 
 bool IsLoopbackV4(uint32_t network_order) {
   return (ntohl(network_order) >> 24) == 127;
@@ -36,39 +38,93 @@ bool IsLoopbackAddress(const sockaddr* address) {
   return IsLoopbackV4(four);
 }
 
+// Another name of an address that came before it, as some systems have.
+bool ComesAgain(const addrinfo& all, const addrinfo& one) {
+  for (const addrinfo* at = &all; at != &one; at = at->ai_next) {
+    if (at->ai_addrlen == one.ai_addrlen &&
+        std::memcmp(at->ai_addr, one.ai_addr, one.ai_addrlen) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// A socket at `at` with this port, 0: any. Invalid, and errno: refused.
+UniqueFd ListenAt(const addrinfo& at, int port, bool six_only) {
+  UniqueFd fd(
+      socket(at.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd.valid()) return fd;
+  const int on = 1, only = six_only ? 1 : 0;
+  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (at.ai_family == AF_INET6) {
+    setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof only);
+  }
+  sockaddr_storage bound = {};
+  std::memcpy(&bound, at.ai_addr, at.ai_addrlen);
+  // The port stands at the same place in both families.
+  reinterpret_cast<sockaddr_in*>(&bound)->sin_port =
+      htons(static_cast<uint16_t>(port));
+  if (bind(fd.get(), reinterpret_cast<sockaddr*>(&bound), at.ai_addrlen) == 0 &&
+      listen(fd.get(), kBacklog) == 0) {
+    return fd;
+  }
+  const int error = errno;
+  fd.Reset();
+  errno = error;
+  return fd;
+}
+
+// "", or what the system refuses. `port`: 0 takes the one that it gives to the
+// first address.
+std::string ListenOnAll(const addrinfo& all, Listening* listening) {
+  bool has_four = false;
+  for (const addrinfo* at = &all; at != nullptr; at = at->ai_next) {
+    has_four |= at->ai_family == AF_INET;
+  }
+  std::string absent;
+  for (const addrinfo* at = &all; at != nullptr; at = at->ai_next) {
+    if (ComesAgain(all, *at)) continue;
+    UniqueFd fd = ListenAt(*at, listening->port, /*six_only=*/has_four);
+    const int error = errno;
+    if (!fd.valid()) {
+      sockaddr_storage address = {};
+      std::memcpy(&address, at->ai_addr, at->ai_addrlen);
+      const std::string why = absl::StrCat(DescribePeer(address).address, ": ",
+                                           std::strerror(error));
+      // A name may have addresses that this machine has no protocol for.
+      if (error != EAFNOSUPPORT && error != EADDRNOTAVAIL) return why;
+      absent = why;
+      continue;
+    }
+    sockaddr_storage bound = {};
+    socklen_t size = sizeof bound;
+    getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound), &size);
+    listening->port = ntohs(reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
+    listening->fds.push_back(std::move(fd));
+  }
+  return listening->fds.empty() ? absent : "";
+}
+
 }  // namespace
 
 absl::StatusOr<Listening> ListenOn(const std::string& address) {
   ASSIGN_OR_RETURN(const auto host_port, SplitHostPort(address));
+  const auto& [host, port] = host_port;
   const auto refused = [&address](const std::string& why) {
     return absl::UnavailableError(
         absl::StrCat("cannot listen on ", address, ": ", why));
   };
-  auto found = ResolveToListen(host_port.first, host_port.second);
+  auto found = ResolveToListen(host, port);
   if (!found.ok()) return refused(std::string(found.status().message()));
-  const addrinfo& at = **found;
-  Listening listening;
-  listening.fd.Reset(
-      socket(at.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const int on = 1, off = 0;
-  if (listening.fd.valid()) {
-    setsockopt(listening.fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (at.ai_family == AF_INET6) {
-      setsockopt(listening.fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off,
-                 sizeof off);
-    }
+  std::string why;
+  for (int attempt = 0; attempt < kPortsTried; ++attempt) {
+    Listening listening;
+    listening.port = port;
+    why = ListenOnAll(**found, &listening);
+    if (why.empty()) return listening;
+    if (port != 0) break;
   }
-  if (!listening.fd.valid() ||
-      bind(listening.fd.get(), at.ai_addr, at.ai_addrlen) != 0 ||
-      listen(listening.fd.get(), kBacklog) != 0) {
-    return refused(std::strerror(errno));
-  }
-  sockaddr_storage bound = {};
-  socklen_t size = sizeof bound;
-  getsockname(listening.fd.get(), reinterpret_cast<sockaddr*>(&bound), &size);
-  // The port stands at the same place in both families.
-  listening.port = ntohs(reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
-  return listening;
+  return refused(why);
 }
 
 bool IsLoopback(const std::string& host) {

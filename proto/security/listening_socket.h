@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
@@ -13,11 +14,14 @@
 namespace regatta {
 
 struct Listening {
-  UniqueFd fd;  // does not block
-  int port = 0;
+  std::vector<UniqueFd> fds;  // do not block
+  int port = 0;               // of all
 };
 
-// InvalidArgument: no HOST:PORT. Unavailable: why the system refuses it.
+// On all addresses that the host's name has, such as 127.0.0.1 and ::1 of
+// localhost, but for those of a family that this machine does not have.
+// InvalidArgument: no HOST:PORT. Unavailable: which of them the system refuses,
+// and why.
 absl::StatusOr<Listening> ListenOn(const std::string& address);
 
 // Whether only this machine's own programs can reach `host`, a name or an

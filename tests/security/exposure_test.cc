@@ -1,7 +1,16 @@
 #include "proto/security/exposure.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
+#include <cerrno>
+#include <cstring>
+#include <iostream>
+#include <set>
+#include <string>
+
+#include "base/host_port.h"
+#include "base/unique_fd.h"
 #include "proto/security/listening_socket.h"
 
 namespace regatta {
@@ -32,6 +41,39 @@ TEST(ListeningSocketTest, SaysWhyItCannotListen) {
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_NE(second.status().message().find("in use"),
             second.status().message().npos);
+}
+
+// A name may have an address of each family, and either may come first.
+TEST(ListeningSocketTest, ListensOnAllThatANameStandsFor) {
+  const auto listening = ListenOn("localhost:0");
+  ASSERT_TRUE(listening.ok()) << listening.status();
+  const auto addresses = ResolveToListen("localhost", listening->port);
+  ASSERT_TRUE(addresses.ok());
+  size_t reached = 0;
+  std::set<std::string> distinct;
+  for (const addrinfo* at = addresses->get(); at != nullptr; at = at->ai_next) {
+    const UniqueFd fd(socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!fd.valid()) continue;
+    const int connected = connect(fd.get(), at->ai_addr, at->ai_addrlen);
+    if (connected != 0 && errno == EADDRNOTAVAIL) continue;
+    EXPECT_EQ(connected, 0) << strerror(errno);
+    reached += connected == 0 ? 1 : 0;
+    distinct.emplace(reinterpret_cast<const char*>(at->ai_addr),
+                     at->ai_addrlen);
+  }
+  EXPECT_GE(reached, 1u);
+  EXPECT_EQ(listening->fds.size(), distinct.size());
+  std::cout << distinct.size() << " addresses\n";
+}
+
+TEST(ListeningSocketTest, AnAddressInUseRefusesTheWholeName) {
+  const auto first = ListenOn("127.0.0.1:0");
+  ASSERT_TRUE(first.ok());
+  const auto second = ListenOn("localhost:" + std::to_string(first->port));
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_NE(second.status().message().find("127.0.0.1: Address already in use"),
+            second.status().message().npos)
+      << second.status();
 }
 
 }  // namespace
