@@ -156,6 +156,35 @@ TEST_F(AgentFaults, APauseOf45SecondsIsForgivenWithTheSameLease) {
   EXPECT_EQ(Stored("1/0/0").lease_epoch(), a.started[0].lease_epoch());
 }
 
+// 22: one that is due every 10 s is heard of after 12 s at the latest.
+TEST_F(AgentFaults, TwoMinutesOfBusyProcessorsMakeHeartbeatsTwoSecondsLate) {
+  Random random(22);
+  Board& a = lab_.AddBoard("a");
+  lab_.trial_time = absl::Seconds(160);
+  lab_.Submit(1);
+  AwaitRun(a);
+  Board& b = lab_.AddBoard("b");
+  AwaitBeat(a);
+  int64_t longest_ms = 0;
+  int late = 0;
+  for (int ms = 0; ms < 120'000; ms += 100) {
+    if (ms % 1000 == 0) a.late = absl::Milliseconds(random.Below(2001));
+    lab_.Run(absl::Milliseconds(100));
+    ASSERT_EQ(Presence(a), v1::PRESENCE_ONLINE) << ms;
+    const int64_t silent = lab_.Status("a").last_seen_ms();
+    longest_ms = std::max(longest_ms, silent);
+    late += silent > 10'500 ? 1 : 0;
+  }
+  EXPECT_LE(longest_ms, 12'100);
+  EXPECT_GT(late, 0) << "no heartbeat was late at all";
+  a.late = absl::ZeroDuration();
+  ExpectDrains();
+  EXPECT_THAT(a.started, SizeIs(1));
+  EXPECT_THAT(b.started, IsEmpty());
+  EXPECT_EQ(Stored("1/0/0").attempt(), 1);
+  EXPECT_EQ(a.connects, 1);
+}
+
 // 7
 TEST_F(AgentFaults, AfterAPauseOf180SecondsNothingOldStartsAndItsResultCounts) {
   Board& a = lab_.AddBoard("a", /*credit=*/2);

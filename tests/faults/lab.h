@@ -65,6 +65,8 @@ struct Board {
   std::unique_ptr<AgentLoop> loop;
   FakeDisk disk;
   bool paused = false;
+  absl::Duration
+      late;  // its processors are busy: all that it does comes so late
   int instance = 0;
   int boot = 1;
   std::vector<std::unique_ptr<Connection>> connections;

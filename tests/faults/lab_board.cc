@@ -73,7 +73,7 @@ void Lab::TickBoard(Board& board) {
   FinishRun(board);
   // The runner's thread may wake before the loop's.
   StartRun(board);
-  if (clock_.Steady() >= board.loop->NextWake()) {
+  if (clock_.Steady() >= board.loop->NextWake() + board.late) {
     board.loop->OnTick(board.work_ticks);
   }
   Settle(board);
