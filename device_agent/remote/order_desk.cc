@@ -165,8 +165,15 @@ absl::StatusOr<std::string> OrderDesk::FetchChunk(const v1::BuildAnswer& answer,
 }
 
 absl::StatusOr<UniqueFd> OrderDesk::Fetch(const v1::BuildAnswer& answer,
-                                          const Try& current) {
-  std::string bytes;
+                                          const Try& current,
+                                          Partial* partial) {
+  // Bytes under a digest are the same from every builder; the whole is checked
+  // in the end.
+  if (partial->digest != answer.digest() ||
+      static_cast<int64_t>(partial->bytes.size()) > answer.file_bytes()) {
+    *partial = {answer.digest(), ""};
+  }
+  std::string& bytes = partial->bytes;
   while (static_cast<int64_t>(bytes.size()) < answer.file_bytes()) {
     ASSIGN_OR_RETURN(
         const std::string chunk,
@@ -185,7 +192,7 @@ absl::StatusOr<UniqueFd> OrderDesk::Fetch(const v1::BuildAnswer& answer,
 }
 
 absl::StatusOr<OrderDesk::Delivery> OrderDesk::TryOnce(
-    const v1::BuildOrder& order, const Try& current) {
+    const v1::BuildOrder& order, const Try& current, Partial* partial) {
   v1::AgentMessage message;
   *message.mutable_build_order() = order;
   message.mutable_build_order()->set_order_id(current.id);
@@ -215,7 +222,7 @@ absl::StatusOr<OrderDesk::Delivery> OrderDesk::TryOnce(
   delivery.builder =
       absl::StrCat(answer.builder(), " ", KeyName(answer.public_key()));
   if (!answer.digest().empty()) {
-    ASSIGN_OR_RETURN(delivery.file, Fetch(answer, current));
+    ASSIGN_OR_RETURN(delivery.file, Fetch(answer, current, partial));
   }
   return delivery;
 }
@@ -224,6 +231,7 @@ absl::StatusOr<OrderDesk::Delivery> OrderDesk::Order(
     v1::BuildOrder order, const Cancelled& cancelled) {
   Try current{"", clock_->Steady() + options_.limit, &cancelled, 0};
   std::string why;
+  Partial partial;
   for (;;) {
     RETURN_IF_ERROR(AwaitSession(why, current));
     {
@@ -231,7 +239,7 @@ absl::StatusOr<OrderDesk::Delivery> OrderDesk::Order(
       current.id = absl::StrCat(++last_order_);
       inboxes_[current.id];
     }
-    absl::StatusOr<Delivery> delivery = TryOnce(order, current);
+    absl::StatusOr<Delivery> delivery = TryOnce(order, current, &partial);
     SendEnd(current.id);
     {
       std::lock_guard lock(mutex_);

@@ -1,7 +1,7 @@
 // A board's orders to builders: sends them over the agent's session, sends them
 // again over the next one or to the next builder, fetches what was built chunk
-// by chunk, and lets nothing through that no trusted builder signed for just
-// this request.
+// by chunk, going on where a try before was cut off, and lets nothing through
+// that no trusted builder signed for just this request.
 //
 // Thread-safe; any number of orders wait at once.
 #ifndef REGATTA_DEVICE_AGENT_REMOTE_ORDER_DESK_H_
@@ -77,10 +77,15 @@ class OrderDesk : public BuildPeer {
   // The next message about the order. Unavailable: the session ended.
   absl::StatusOr<v1::TrackerMessage> Receive(const Try& current,
                                              SteadyTime until);
+  // What an earlier try got of a file before it was cut off.
+  struct Partial {
+    std::string digest;  // that the whole file has
+    std::string bytes;
+  };
   absl::StatusOr<Delivery> TryOnce(const v1::BuildOrder& order,
-                                   const Try& current);
+                                   const Try& current, Partial* partial);
   absl::StatusOr<UniqueFd> Fetch(const v1::BuildAnswer& answer,
-                                 const Try& current);
+                                 const Try& current, Partial* partial);
   absl::StatusOr<std::string> FetchChunk(const v1::BuildAnswer& answer,
                                          int64_t offset, const Try& current);
   // Waits for a moment, until woken.

@@ -198,6 +198,7 @@ class FaultProxy::Loop {
   void HealAll() {
     faults = Faults();
     corrupt = {};
+    cut_plan = {};
     for (Connection& connection : connections_) {
       for (Pump& pump : connection.pumps) pump.Hurry();
     }
@@ -205,6 +206,7 @@ class FaultProxy::Loop {
 
   Faults faults;
   std::array<bool, kDirections> corrupt = {};
+  CutPlan cut_plan;
 
  private:
   void Run();
@@ -319,6 +321,9 @@ void FaultProxy::Loop::Accept() {
   }
   Connection& connection = connections_.emplace_back();
   connection.number = counts_.accepted;
+  if (const auto cut = cut_plan ? cut_plan(connection.number) : std::nullopt) {
+    connection.pumps[IndexOf(cut->direction)].CutAfter(cut->bytes);
+  }
   connection.ends[0] = std::move(dialler);
   connection.ends[1] =
       UniqueFd(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -434,6 +439,9 @@ void FaultProxy::Cut() {
 }
 void FaultProxy::CutAfter(Direction direction, int64_t bytes) {
   loop_->Change([&] { loop_->CutAllAfter(IndexOf(direction), bytes); });
+}
+void FaultProxy::CutNewcomers(CutPlan plan) {
+  loop_->Change([&] { loop_->cut_plan = std::move(plan); });
 }
 void FaultProxy::Refuse(bool on) {
   loop_->Change([&] { loop_->faults.refuse = on; });

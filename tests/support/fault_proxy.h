@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -45,6 +46,15 @@ class FaultProxy {
   void Cut();
   // Resets each connection, once, after so many further bytes in a direction.
   void CutAfter(Direction direction, int64_t bytes);
+  // Resets connections that come from now on after so many bytes in a
+  // direction, as `plan` says of their numbers; those without an answer stay.
+  // Called as a Tap is. An empty plan ends it.
+  struct CutPoint {
+    Direction direction = Direction::kToTarget;
+    int64_t bytes = 0;
+  };
+  using CutPlan = std::function<std::optional<CutPoint>(int64_t connection)>;
+  void CutNewcomers(CutPlan plan);
   // Newcomers are reset; who is connected stays.
   void Refuse(bool on);
   // Half-open: connections stay, newcomers are taken, and nothing is forwarded
