@@ -254,6 +254,11 @@ void DispatchQueue::StartRunning(const Entry& entry) {
       << entry.assignment_id << " runs already";
 }
 
+void DispatchQueue::RunsAlready(const Entry& entry, SteadyTime now) {
+  Join(entry, now);
+  StartRunning(entry);
+}
+
 void DispatchQueue::Charge(std::string_view assignment_id,
                            absl::Duration used) {
   const auto found = running_.find(assignment_id);

@@ -84,6 +84,8 @@ class DispatchQueue {
   // taken. `credit`: units that the devices of the class hold at once.
   bool PlaceNext(const MatchKey& key, int64_t credit, SteadyTime now,
                  const std::function<bool(const std::string&)>& place);
+  // A unit that is not queued runs already: an agent brought it along.
+  void RunsAlready(const Entry& entry, SteadyTime now);
   // A trial of a unit that runs has held a device for so long. Without effect
   // for one that does not run.
   void Charge(std::string_view assignment_id, absl::Duration used);

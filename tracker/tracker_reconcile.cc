@@ -74,7 +74,11 @@ void TrackerCore::Adopt(Agent& agent, const v1::HeldAssignment& held,
   lease.epoch = held.lease_epoch();
   lease.accepted = true;
   lease.deadline = clock_.Steady() + options_.lease;
-  if (agent.device_ids.size() == 1) lease.device_id = *agent.device_ids.begin();
+  if (agent.device_ids.contains(held.device_id())) {
+    lease.device_id = held.device_id();
+  } else if (agent.device_ids.size() == 1) {
+    lease.device_id = *agent.device_ids.begin();
+  }
   leases_.Add(lease);
   agent.loop.Dispatched(clock_.Steady());
   agent.holds_stored = true;
@@ -83,6 +87,7 @@ void TrackerCore::Adopt(Agent& agent, const v1::HeldAssignment& held,
     return;
   }
   queue_.Remove(work->entry(), clock_.Steady());
+  queue_.RunsAlready(work->entry(), clock_.Steady());
   work->state = WorkItem::State::kLeased;
   work->dispatched = true;
   work->attempt = std::max(work->attempt, lease.attempt);

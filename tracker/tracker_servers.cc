@@ -107,6 +107,7 @@ void TrackerCore::OnSubmit(const std::string& server_id,
     }
     // Brought along by an agent after this tracker's restart.
     orphans_.erase(id);
+    queue_.RunsAlready(work.entry(), clock_.Steady());
     work.state = WorkItem::State::kLeased;
     work.dispatched = true;
     work.attempt = lease->attempt;

@@ -120,6 +120,7 @@ void AgentLoop::SendHello() {
     out.set_lease_epoch(held.lease_epoch);
     out.set_lease_proof(held.lease_proof);
     out.set_started(held.started);
+    out.set_device_id(held.device_id);
   }
   // Listed too, so that the tracker does not hand out again what is about to
   // arrive.

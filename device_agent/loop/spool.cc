@@ -296,6 +296,7 @@ std::vector<v1::HeldAssignment> Spool::Finished(size_t limit) const {
     held.set_attempt(place.key.second);
     held.set_lease_epoch(place.lease_epoch);
     held.set_lease_proof(place.lease_proof);
+    held.set_device_id(place.device_id);
     held.set_started(true);
   }
   return finished;
@@ -316,6 +317,7 @@ Spool::Place Spool::PlaceOf(const v1::SpooledResult& result, int64_t offset,
   if (result.last()) {
     place.ends_assignment = result.assignment_id();
     place.lease_proof = result.lease_proof();
+    place.device_id = result.result().device_id();
   }
   place.lease_epoch = result.result().lease_epoch();
   return place;

@@ -103,7 +103,9 @@ class Spool {
     // Of the assignment that this result ends; "" for any other result.
     std::string ends_assignment;
     int64_t lease_epoch = 0;
-    std::string lease_proof;  // where it ends an assignment
+    // Where it ends an assignment.
+    std::string lease_proof;
+    std::string device_id;
   };
 
   Spool(std::unique_ptr<SpoolStorage> storage, SpoolLimits limits)

@@ -245,6 +245,7 @@ class CoreTest : public ::testing::Test {
     held.set_attempt(assignment.attempt());
     held.set_lease_epoch(assignment.lease_epoch());
     held.set_started(true);
+    held.set_device_id(assignment.device_id());
     return held;
   }
 

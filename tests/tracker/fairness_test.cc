@@ -274,6 +274,43 @@ TEST_F(FairnessTest, ABoundHoldsOnlyWhileOthersWait) {
   EXPECT_NEAR(Served(2), 60, 3);
 }
 
+TEST_F(FairnessTest, WhatRunsOverARestartOfTheTrackerCountsForItsUser) {
+  options_.fleet.users["ci"].most_percent = 25;
+  Reconfigure();
+  server_ = Attach();
+  const std::vector<std::string> ids = {"1", "2", "3", "4"};
+  for (const std::string& id : ids) AddBoard(id, 1);
+  v1::Work running = MakeWork(1, 0);
+  running.set_user("ci");
+  Submit(server_, {running});
+  std::vector<v1::Hello> hellos;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    hellos.push_back(MakeHello("a" + ids[i], {MakeDevice("d" + ids[i])}));
+    for (const v1::Assignment& a : Assigned(boards_[i].session)) {
+      Accept(boards_[i].session, a);
+      *hellos.back().add_held() = Held(a);
+    }
+  }
+  Restart();
+  server_ = Attach();
+  std::vector<SessionId> sessions;
+  for (const v1::Hello& hello : hellos) sessions.push_back(Connect(hello));
+  std::vector<v1::Work> works = {running};
+  for (int i = 1; i <= 4; ++i) {
+    for (const auto& [job, user] : {std::pair{1, "ci"}, std::pair{2, "ann"}}) {
+      works.push_back(MakeWork(job, i));
+      works.back().set_user(user);
+    }
+  }
+  Submit(server_, works);
+  std::map<int64_t, int> jobs;
+  for (const SessionId session : sessions) {
+    for (const auto& a : Assigned(session)) ++jobs[a.trials(0).job_id()];
+  }
+  EXPECT_EQ(jobs[1], 0) << "it has its quarter already";
+  EXPECT_EQ(jobs[2], 3);
+}
+
 TEST_F(FairnessTest, ClassesAreSharedEachForItself) {
   AddBoard("1", 2);
   AddBoard("2", 2, "cortex-a72-4c");

@@ -66,6 +66,50 @@ TEST_F(ReconcileTest, AnAgentThatWasLostMustAbandonWhatIsQueuedAgain) {
   EXPECT_EQ(OneAssigned(board_).attempt(), 2);
 }
 
+// Whoever asks first after a restart, the agent or the server.
+TEST_F(ReconcileTest, WhatAnAgentBringsAlongBelongsToItsDevice) {
+  const std::vector<v1::DeviceInfo> devices = {MakeDevice("d1"),
+                                               MakeDevice("d2")};
+  const std::vector<v1::Work> works = {MakeWork(7, 0), MakeWork(7, 1)};
+  for (const bool server_first : {true, false}) {
+    server_ = Attach();
+    board_ = Connect(MakeHello("a1", devices));
+    Submit(server_, works);
+    v1::Hello hello = MakeHello("a1", devices);
+    std::string of_d1, of_d2;
+    for (const v1::Assignment& assignment : Assigned(board_)) {
+      Accept(board_, assignment);
+      *hello.add_held() = Held(assignment);
+      (assignment.device_id() == "d1" ? of_d1 : of_d2) =
+          assignment.assignment_id();
+    }
+    ASSERT_FALSE(of_d1.empty() || of_d2.empty());
+    Restart();
+    if (server_first) {
+      server_ = Attach();
+      Submit(server_, works);
+      board_ = Connect(hello);
+    } else {
+      board_ = Connect(hello);
+      server_ = Attach();
+      Submit(server_, works);
+    }
+    EXPECT_EQ(Status("d1").running(), 1);
+    EXPECT_EQ(Status("d2").running(), 1);
+    v1::ControlDevicesRequest request;
+    request.mutable_devices()->add_device_ids("d1");
+    request.set_command(v1::DEVICE_COMMAND_QUARANTINE);
+    request.set_reason("looks odd");
+    request.set_by("ann");
+    ASSERT_TRUE(core_->ControlDevices(request).ok());
+    Drain();
+    EXPECT_THAT(Cancelled(board_), ElementsAre(of_d1));
+    EXPECT_EQ(Status("d2").running(), 1) << "it is another device";
+    store_ = MemoryFleetStore();
+    Restart();
+  }
+}
+
 TEST_F(ReconcileTest, ALateResultGoesToTheServerAndIsAckedToItsSender) {
   const v1::Assignment late = Start();
   Disconnect(board_);

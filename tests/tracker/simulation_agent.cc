@@ -36,6 +36,7 @@ void Simulation::ConnectAgent(AgentModel& agent) {
     held->set_assignment_id(holding.assignment.assignment_id());
     held->set_attempt(holding.assignment.attempt());
     held->set_lease_epoch(holding.assignment.lease_epoch());
+    held->set_device_id(holding.assignment.device_id());
     listed.insert(held->assignment_id());
   }
   for (const auto& spooled : agent.spool) {
@@ -47,6 +48,7 @@ void Simulation::ConnectAgent(AgentModel& agent) {
     held->set_assignment_id(spooled.assignment_id());
     held->set_attempt(spooled.result().attempt());
     held->set_lease_epoch(spooled.result().lease_epoch());
+    held->set_device_id(spooled.result().device_id());
   }
   hello->set_spooled_results(static_cast<int64_t>(agent.spool.size()));
   ToTracker(agent, message);

@@ -330,6 +330,7 @@ TEST(SpoolTest, ListsAssignmentsWhoseLastResultWaits) {
     ends.set_last(true);
     ends.mutable_result()->set_lease_epoch(9);
     ends.set_lease_proof("proof");
+    ends.mutable_result()->set_device_id("d1");
     ASSERT_TRUE(spool->Append(MakeResult("w")).ok());
     ASSERT_TRUE(spool->Append(ends).ok());
     ASSERT_TRUE(spool->Sync().ok());
@@ -341,6 +342,7 @@ TEST(SpoolTest, ListsAssignmentsWhoseLastResultWaits) {
   EXPECT_EQ(finished[0].attempt(), 2);
   EXPECT_EQ(finished[0].lease_epoch(), 9);
   EXPECT_EQ(finished[0].lease_proof(), "proof");
+  EXPECT_EQ(finished[0].device_id(), "d1");
   EXPECT_THAT(spool->Finished(0), IsEmpty());
 }
 
