@@ -84,6 +84,16 @@ class TrackerClient::Impl {
     changed_.notify_all();
   }
 
+  // Ends the stream once all of `outgoing_` is written.
+  void EndStream() {
+    {
+      std::lock_guard lock(mutex_);
+      if (!attached_) return;
+      end_stream_ = true;
+    }
+    changed_.notify_all();
+  }
+
   template <typename Service, typename Request, typename Response>
   absl::StatusOr<Response> Ask(
       grpc::Status (Service::Stub::*method)(grpc::ClientContext*,
@@ -181,7 +191,7 @@ class TrackerClient::Impl {
     {
       std::lock_guard lock(mutex_);
       context_ = nullptr;
-      stream_ended_ = false;
+      stream_ended_ = end_stream_ = false;
       outgoing_.clear();
     }
     return stream->Finish();
@@ -192,9 +202,14 @@ class TrackerClient::Impl {
       v1::DispatchRequest request;
       {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock,
-                      [this] { return stream_ended_ || !outgoing_.empty(); });
+        changed_.wait(lock, [this] {
+          return stream_ended_ || end_stream_ || !outgoing_.empty();
+        });
         if (stream_ended_) return;
+        if (outgoing_.empty()) {
+          context_->TryCancel();
+          return;
+        }
         request = std::move(outgoing_.front());
         outgoing_.pop_front();
       }
@@ -242,6 +257,7 @@ class TrackerClient::Impl {
   bool attached_ = false;                   // the stream stands
   bool was_attached_ = false;               // the latest stream did
   bool stream_ended_ = false;               // for its writer
+  bool end_stream_ = false;                 // to be ended by its writer
   grpc::ClientContext* context_ = nullptr;  // of the stream
   std::deque<v1::DispatchRequest> outgoing_;
 };
@@ -284,6 +300,8 @@ void TrackerClient::Acknowledge(const v1::CommitAck& ack) {
     impl_->Send(std::move(request));
   }
 }
+
+void TrackerClient::Reattach() { impl_->EndStream(); }
 
 void TrackerClient::OfferCanaries(const v1::Canaries& canaries) {
   v1::DispatchRequest request;

@@ -35,6 +35,7 @@ class TrackerClient : public Dispatcher {
   void Submit(std::vector<v1::Work> work) override;
   void CancelWork(const v1::CancelWork& cancel) override;
   void Acknowledge(const v1::CommitAck& ack) override;
+  void Reattach() override;
   void OfferCanaries(const v1::Canaries& canaries) override;
   void AskFleet() override;
 

@@ -33,6 +33,9 @@ class Dispatcher {
   virtual void Submit(std::vector<v1::Work> work) = 0;
   virtual void CancelWork(const v1::CancelWork& cancel) = 0;
   virtual void Acknowledge(const v1::CommitAck& ack) = 0;
+  // Ends the stream and opens a new one: the tracker then sends every result
+  // again that was not acknowledged. What was handed over before still goes out.
+  virtual void Reattach() = 0;
   virtual void OfferCanaries(const v1::Canaries& canaries) = 0;
   // A FleetChange is missing: all devices are wanted again.
   virtual void AskFleet() = 0;

@@ -14,10 +14,6 @@
 namespace regatta {
 namespace {
 
-// Results kept while the log cannot be written. Later ones are let go unacked:
-// the boards keep them and send them again.
-constexpr size_t kMaxUnstored = 10'000;
-
 v1::TrialAck MakeAck(const v1::TrialResult& result, v1::AckStatus status,
                      std::string reason = "") {
   v1::TrialAck ack;
@@ -120,14 +116,28 @@ void JobManager::KeepUnstored(std::vector<Arrival> arrivals) {
   std::set<std::pair<std::string, int>> kept;
   unstored_.clear();
   for (Arrival& arrival : arrivals) {
-    if (unstored_.size() >= kMaxUnstored) break;
-    if (kept.insert(
-                {arrival.result.spec().trial_id(), arrival.result.attempt()})
-            .second) {
-      unstored_.push_back(std::move(arrival));
+    if (!kept.insert(
+                 {arrival.result.spec().trial_id(), arrival.result.attempt()})
+             .second) {
+      continue;
     }
+    if (unstored_.size() >= options_.max_unstored) {
+      let_go_ = true;
+      break;
+    }
+    unstored_.push_back(std::move(arrival));
   }
   commit_stats_.SetUnstored(static_cast<int64_t>(unstored_.size()));
+}
+
+// The tracker sends a result once a stream, and its agents' repeats of one that
+// waits for this server go no further.
+void JobManager::RecoverLetGo() {
+  if (!let_go_ || !unstored_.empty()) return;
+  let_go_ = false;
+  LOG(kInfo) << "the log is written again; attaching to the tracker anew for "
+                "the results that there was no room for";
+  options_.dispatcher->Reattach();
 }
 
 void JobManager::ApplyResult(const Arrival& arrival, v1::AckStatus status,
@@ -194,6 +204,7 @@ void JobManager::CommitResults(std::vector<Arrival> arrivals) {
     return;
   }
   KeepUnstored(std::move(unchecked));
+  RecoverLetGo();
   for (size_t i = 0; i < good.size(); ++i) {
     ApplyResult(good[i], (*acks)[i].status(), committed);
     const v1::TrialResult& result = good[i].result;

@@ -51,6 +51,9 @@ struct JobManagerOptions {
   // InvalidArgument for a target that this compiler has no generator for.
   std::function<absl::StatusOr<std::string>(const Target&)> compiler_version;
   uint64_t seed = 0;  // of the seeds that it draws for jobs without one
+  // Results kept while the log cannot be written. Later ones are let go unacked,
+  // and had again from the tracker once the log takes these.
+  size_t max_unstored = 10'000;
 };
 
 // What is known of a device class without asking the fleet.
@@ -161,6 +164,8 @@ class JobManager : public Dispatcher::Listener {
                   const absl::StatusOr<std::vector<v1::TrialAck>>& acks,
                   absl::Duration took);
   void KeepUnstored(std::vector<Arrival> arrivals);
+  // Asks for what was let go, once the log has taken all that was kept.
+  void RecoverLetGo();
   // NotFound: there is no such task. A job that only the log holds is loaded;
   // another error: it could not be read now.
   absl::StatusOr<TaskRunner*> FindTask(const v1::TrialSpec& spec);
@@ -205,6 +210,7 @@ class JobManager : public Dispatcher::Listener {
   std::map<std::pair<int64_t, std::string>, std::string> waits_;
   std::map<std::pair<int64_t, int>, SteadyTime> last_result_;
   std::vector<Arrival> unstored_;  // results that the log could not take yet
+  bool let_go_ = false;            // some there was no room for in there
   std::atomic<bool> attached_ = false;
   std::string trouble_;        // why the log cannot be written; "": it can
   std::string known_trouble_;  // that stands in the daemon's messages

@@ -101,6 +101,9 @@ struct Server {
   bool keeps_acks = false;
   std::optional<StreamId> stream;
   std::vector<v1::TrialResult> waiting;  // not committed yet
+  // With a full disk it keeps so many; for the rest it attaches anew later.
+  size_t most_waiting = 10'000;
+  bool let_go = false;
 };
 
 class Lab {

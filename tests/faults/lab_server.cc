@@ -72,7 +72,11 @@ void Lab::DetachServer() {
 
 void Lab::ServerHears(const v1::DispatchEvent& event) {
   for (const auto& result : event.results().results()) {
-    server_.waiting.push_back(result);
+    if (server_.disk_full && server_.waiting.size() >= server_.most_waiting) {
+      server_.let_go = true;
+    } else {
+      server_.waiting.push_back(result);
+    }
   }
 }
 
@@ -83,6 +87,12 @@ void Lab::Commit() {
     AttachServer();
   }
   if (server_.disk_full) return;
+  if (server_.let_go && server_.waiting.empty() && server_outbox_.empty()) {
+    server_.let_go = false;
+    DetachServer();
+    AttachServer();
+    return;
+  }
   v1::DispatchRequest request;
   for (v1::TrialResult& result : std::exchange(server_.waiting, {})) {
     const std::string id = result.spec().trial_id();

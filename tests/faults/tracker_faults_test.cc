@@ -101,6 +101,26 @@ TEST_F(TrackerFaults, AFullDiskHoldsAcksBackAndStoresEverythingOnceAfterwards) {
   EXPECT_THAT(a.runs, SizeIs(20)) << "nothing ran twice";
 }
 
+TEST_F(TrackerFaults, WhatAServerHadNoRoomForComesAgainWithoutARestart) {
+  lab_.server().most_waiting = 3;
+  lab_.server().disk_full = true;
+  Board& a = lab_.AddBoard("a");
+  lab_.Submit(20);
+  ASSERT_TRUE(lab_.RunUntil([&] { return a.runs.size() == 20; },
+                            absl::Minutes(3)));
+  // Its repeats change nothing: the tracker has them.
+  lab_.Run(absl::Seconds(90));
+  EXPECT_THAT(lab_.server().waiting, SizeIs(3));
+  const int connects = a.connects;
+  lab_.server().disk_full = false;
+  lab_.Run(absl::Seconds(10));
+  EXPECT_THAT(lab_.server().log, SizeIs(20));
+  EXPECT_EQ(a.spool->count(), 0) << "all is acknowledged";
+  EXPECT_EQ(a.connects, connects);
+  ExpectDrains();
+  EXPECT_THAT(a.runs, SizeIs(20)) << "nothing ran twice";
+}
+
 // 41, the tracker's own disk
 TEST_F(TrackerFaults, WithoutRoomForItsNotesATrackerHandsNothingOut) {
   Board& a = lab_.AddBoard("a");

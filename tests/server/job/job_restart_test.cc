@@ -242,6 +242,29 @@ TEST(JobRestart, AFullDiskHoldsResultsBackUntilThereIsSpace) {
   world.CheckInvariants(id);
 }
 
+TEST(JobRestart, WhatAFullDiskLeftNoRoomForIsHadAgain) {
+  ServerWorld world;
+  world.max_unstored = 3;
+  world.Restart();
+  const int64_t id = world.Submit(world.Request(kMatmul, 30));
+  world.log().FailWith(absl::ResourceExhaustedError("the disk is full"));
+  // Boards finish what was handed out; the server keeps three of it.
+  while (!world.fleet().held().empty()) world.Turn();
+  const size_t out = world.fleet().spool().size();
+  ASSERT_GT(out, world.max_unstored);
+  EXPECT_EQ(world.fleet().acks().size(), 0u);
+  EXPECT_EQ(world.fleet().reattached(), 0);
+  world.log().FailWith(absl::OkStatus());
+  world.jobs().Step();
+  EXPECT_EQ(world.fleet().acks().size(), world.max_unstored);
+  EXPECT_EQ(world.fleet().reattached(), 1);
+  world.jobs().Step();
+  EXPECT_EQ(world.fleet().acks().size(), out);
+  ASSERT_TRUE(world.RunToEnd(id));
+  EXPECT_EQ(world.fleet().reattached(), 1) << "for nothing more";
+  world.CheckInvariants(id);
+}
+
 TEST(JobRestart, AResentRequestIsTheSameJob) {
   ServerWorld world;
   v1::SubmitJobRequest request = world.Request(kMatmul, 10);

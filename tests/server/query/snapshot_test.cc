@@ -39,6 +39,7 @@ std::vector<std::string> AskServer(TuningLog& log, std::string* snapshot) {
     void Submit(std::vector<v1::Work>) override {}
     void CancelWork(const v1::CancelWork&) override {}
     void Acknowledge(const v1::CommitAck&) override {}
+    void Reattach() override {}
     void OfferCanaries(const v1::Canaries&) override {}
     void AskFleet() override {}
   } dispatcher;

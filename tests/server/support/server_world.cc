@@ -94,6 +94,7 @@ void ServerWorld::Start() {
   options.clock = &clock_;
   options.compiler_version = [this](const Target&) { return compiler; };
   options.seed = 99;
+  options.max_unstored = max_unstored;
   auto jobs = JobManager::Create(std::move(options));
   CHECK(jobs.ok()) << jobs.status();
   jobs_ = *std::move(jobs);

@@ -72,6 +72,8 @@ class ServerWorld {
   void CheckInvariants(int64_t job_id);
 
   std::string compiler = kCompiler;  // of the server
+  // Of servers that are started from now on.
+  size_t max_unstored = JobManagerOptions().max_unstored;
 
  private:
   FakeClock clock_{absl::FromUnixSeconds(1'700'000'000)};

@@ -31,6 +31,14 @@ void SimulatedFleet::Disconnect(bool tell) {
   listener_ = nullptr;
 }
 
+void SimulatedFleet::Reattach() {
+  if (listener_ == nullptr) return;
+  Listener* const listener = listener_;
+  ++reattached_;
+  Disconnect(/*tell=*/true);
+  Connect(listener);
+}
+
 void SimulatedFleet::SendFleet() {
   v1::FleetChange change;
   change.set_snapshot(v1::SNAPSHOT_PART_WHOLE);

@@ -73,6 +73,7 @@ class SimulatedFleet : public Dispatcher {
   void Submit(std::vector<v1::Work> work) override;
   void CancelWork(const v1::CancelWork& cancel) override;
   void Acknowledge(const v1::CommitAck& ack) override;
+  void Reattach() override;
   void OfferCanaries(const v1::Canaries& canaries) override {
     canaries_.push_back(canaries);
   }
@@ -87,6 +88,7 @@ class SimulatedFleet : public Dispatcher {
   const std::vector<v1::Canaries>& canaries() const { return canaries_; }
   // How often the server asked for the fleet anew.
   int asked() const { return asked_; }
+  int reattached() const { return reattached_; }
   // Results that the server has not acknowledged.
   const std::map<std::string, v1::TrialResult>& spool() const { return spool_; }
   // Delivers a result as it is, whoever asked for it.
@@ -112,6 +114,7 @@ class SimulatedFleet : public Dispatcher {
   std::vector<v1::Canaries> canaries_;
   std::map<std::string, v1::TrialResult> spool_;
   std::vector<v1::TrialResult> delayed_;
+  int reattached_ = 0;
 };
 
 }  // namespace regatta::testing
