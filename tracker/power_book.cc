@@ -102,6 +102,8 @@ void PowerBook::Done(const std::string& device_id, SteadyTime now) {
   const auto found = tasks_.find(device_id);
   if (found == tasks_.end()) return;
   Task& task = found->second;
+  // Of a task before this one, which nothing waits for any more.
+  if (!task.sending) return;
   task.sending = false;
   if (task.verb == PowerVerb::kOff) {
     // Nothing tells whether it is off: its silence is shown as such.
@@ -132,6 +134,12 @@ bool PowerBook::Booted(const std::string& device_id) {
   if (found == tasks_.end() || !found->second.complete) return false;
   tasks_.erase(found);
   return true;
+}
+
+void PowerBook::Forget(std::string_view device_id) {
+  if (const auto found = tasks_.find(device_id); found != tasks_.end()) {
+    tasks_.erase(found);
+  }
 }
 
 std::vector<std::string> PowerBook::GiveUps(SteadyTime now) {

@@ -65,6 +65,9 @@ class PowerBook {
   // The board is back with another boot id. True: that was awaited; a boot
   // before the last command was sent proves nothing.
   bool Booted(const std::string& device_id);
+  // The board is known no more. What was sent for it still holds its unit until
+  // Done.
+  void Forget(std::string_view device_id);
   // Boards that were given up now; they are forgotten here.
   std::vector<std::string> GiveUps(SteadyTime now);
   bool Busy(std::string_view device_id) const {

@@ -287,7 +287,9 @@ void TrackerCore::ForgetStanding(const std::string& device_id) {
       standing->operator_state() != v1::OPERATOR_STATE_NORMAL ||
       (standing->trust() == v1::TRUST_QUARANTINED &&
        standing->trust_standing().by() != kByTracker);
-  if (!decided) standings_.Forget(device_id);
+  if (decided) return;
+  standings_.Forget(device_id);
+  power_.Forget(device_id);
 }
 
 void TrackerCore::AdvanceHolds(SteadyTime now) {

@@ -69,7 +69,9 @@ void TrackerCore::AdvancePower(SteadyTime now) {
     actions_.push_back(SwitchPower{send.device_id, std::move(send.command)});
   }
   for (const std::string& id : power_.GiveUps(now)) {
-    v1::DeviceStanding standing = *standings_.Find(id);
+    const v1::DeviceStanding* known = standings_.Find(id);
+    if (known == nullptr) continue;
+    v1::DeviceStanding standing = *known;
     const std::string why = absl::StrCat(
         "its power was switched for ", absl::FormatDuration(PowerBook::kGiveUp),
         ", and it did not boot");
@@ -127,6 +129,7 @@ void TrackerCore::RecallCycles() {
   }
   // The board may be off: what was begun is done anew, from its first step.
   for (const auto& [id, age] : open) {
+    if (standings_.Find(id) == nullptr) continue;  // forgotten since
     power_.Resume(id, started_ + -age, started_);
     if (const Device* device = registry_.FindDevice(id)) {
       registry_.FindAgent(device->agent_id)->reboot_until =

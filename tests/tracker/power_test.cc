@@ -236,6 +236,34 @@ TEST_F(PowerTest, ABoardThatIsSwitchedOffIsInMaintenance) {
   EXPECT_NE(Trust("d1"), v1::TRUST_BROKEN);
 }
 
+TEST_F(PowerTest, ADeviceThatIsGoneAfterItsCycleIsForgottenWithIt) {
+  options_.fleet.auto_approve.all = false;
+  options_.fleet.boards["d1-cuda0"].power = Hook("pdu");
+  Reconfigure();
+  const auto boot = [&](int n, const std::vector<v1::DeviceInfo>& devices) {
+    v1::Hello hello = MakeHello("a1", devices, absl::StrCat("i", n));
+    hello.set_boot_id(absl::StrCat("boot ", n));
+    return Connect(hello);
+  };
+  const SessionId board = boot(1, {MakeDevice("d1"), MakeDevice("d1-cuda0")});
+  ASSERT_EQ(Trust("d1-cuda0"), v1::TRUST_PENDING);
+  ASSERT_TRUE(Cycle("d1-cuda0").ok());
+  EXPECT_THAT(Sent(), ElementsAre("d1-cuda0 cycle"));
+  Disconnect(board);
+  // Its GPU does not come up any more, so nobody has decided anything about it.
+  boot(2, {MakeDevice("d1")});
+  Boot("2", 1);
+  ASSERT_TRUE(Cycle("d2").ok());
+  EXPECT_THAT(Sent(), IsEmpty()) << "the unit is busy until the command ends";
+  Done("d1-cuda0");
+  EXPECT_THAT(Sent(), ElementsAre("d2 cycle"));
+  Wait(absl::Minutes(6));
+  EXPECT_EQ(Trust("d1"), v1::TRUST_PENDING);
+  Restart();
+  Wait(absl::Minutes(6));
+  EXPECT_THAT(Sent(), IsEmpty());
+}
+
 TEST(FleetConfig, SaysWhatBoardsComeWithAndWhoNeedsNoApproval) {
   const auto config = ParseFleetConfig(R"({
     "auto_approve": {"classes": ["rpi5"], "labels": ["rack=2"]},
