@@ -136,6 +136,15 @@ bool PowerBook::Booted(const std::string& device_id) {
   return true;
 }
 
+bool PowerBook::Seen(const std::string& device_id) {
+  const auto found = tasks_.find(device_id);
+  if (found == tasks_.end() || found->second.verb != PowerVerb::kOn) {
+    return false;
+  }
+  tasks_.erase(found);
+  return true;
+}
+
 void PowerBook::Forget(std::string_view device_id) {
   if (const auto found = tasks_.find(device_id); found != tasks_.end()) {
     tasks_.erase(found);

@@ -2,7 +2,8 @@
 // now, when a cycle has worked, and when a board is given up.
 //
 // A command is a request, not a result: only the board's return with another
-// boot id proves a cycle. Until then it is sent again every 30 s; after 300 s
+// boot id proves a cycle, and only its agent's presence that it was switched on.
+// Until then it is sent again every 30 s; after 300 s
 // the board is broken. Commands of one power unit never overlap, since many
 // units take one session at a time. At most 2 cycles an hour and 6 a day for a
 // board.
@@ -65,6 +66,9 @@ class PowerBook {
   // The board is back with another boot id. True: that was awaited; a boot
   // before the last command was sent proves nothing.
   bool Booted(const std::string& device_id);
+  // The board's agent is here, after whatever boot: it has power. True: that
+  // was awaited.
+  bool Seen(const std::string& device_id);
   // The board is known no more. What was sent for it still holds its unit until
   // Done.
   void Forget(std::string_view device_id);

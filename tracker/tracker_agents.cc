@@ -104,6 +104,7 @@ void TrackerCore::OnHello(SessionId session, const v1::Hello& hello) {
   } else {
     for (const std::string& id : agent.device_ids) lost_runs_.erase(id);
   }
+  ProvePower(agent);
   const std::string session_id = welcome->session_id();
   Send(session, std::move(message));
   relay_.Add(session, hello);
@@ -461,6 +462,7 @@ void TrackerCore::OnDeviceUpdate(Agent& agent, const v1::DeviceUpdate& update) {
   }
   dirty_agents_.insert(agent.id);
   waits_changed_ = true;
+  ProvePower(agent);
   Reindex(agent);
   LookSoon(agent);
 }

@@ -79,7 +79,7 @@ TrackerCore::TrackerCore(const TrackerOptions& options, const Clock& clock,
     registry_.SetUnreported(agent, known.holds_leases);
     LookSoon(agent);
   }
-  RecallCycles();
+  RecallPower();
 }
 
 void TrackerCore::SessionOpened(SessionId session,

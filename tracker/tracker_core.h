@@ -257,7 +257,9 @@ class TrackerCore {
   bool IsSwitched(const Device& device) const;
   // The board is back after a reboot; true: its power was switched.
   bool PowerProven(const std::string& device_id);
-  void RecallCycles();
+  // The agent is here: its boards that were switched on have power.
+  void ProvePower(Agent& agent);
+  void RecallPower();
 
   // --- builders (tracker_builders.cc)
   // Whether this message of an agent is one that the relay passes on.

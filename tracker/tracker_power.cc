@@ -6,13 +6,15 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "proto/outcome_names.h"
 #include "tracker/operator_state.h"
 #include "tracker/tracker_core.h"
 
 namespace regatta {
 namespace {
 
-constexpr char kCycleEvent[] = "power_cycle";
+// As history spells it; read back after a restart.
+constexpr char kPoweredEvent[] = "powered";
 
 std::optional<PowerVerb> VerbOf(v1::DeviceCommand command) {
   switch (command) {
@@ -112,15 +114,30 @@ bool TrackerCore::PowerProven(const std::string& device_id) {
   return proven;
 }
 
-void TrackerCore::RecallCycles() {
+void TrackerCore::ProvePower(Agent& agent) {
+  bool proven = false;
+  bool busy = false;
+  for (const std::string& id : agent.device_ids) {
+    if (power_.Seen(id)) {
+      proven = true;
+      standings_.Note(id, ClassOf(id), kPoweredEvent, "its agent is here");
+    }
+    busy |= power_.Busy(id);
+  }
+  if (proven && !busy) agent.reboot_until.reset();
+}
+
+void TrackerCore::RecallPower() {
   const int64_t now_ms = WallMs();
   std::map<std::string, absl::Duration> open;  // their ages
   for (const v1::DeviceEvent& event : store_.Events()) {
     const absl::Duration age = absl::Milliseconds(now_ms - event.unix_ms());
-    if (event.what() == kRebootedEvent || event.what() == kBrokenEvent) {
+    if (event.what() == kRebootedEvent || event.what() == kBrokenEvent ||
+        event.what() == kPoweredEvent) {
       open.erase(event.device_id());
     }
-    if (event.what() != kCycleEvent || age < absl::ZeroDuration() ||
+    if (event.what() != DeviceCommandName(v1::DEVICE_COMMAND_POWER_CYCLE) ||
+        age < absl::ZeroDuration() ||
         age >= absl::Hours(24)) {
       continue;
     }

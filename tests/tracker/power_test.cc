@@ -236,6 +236,40 @@ TEST_F(PowerTest, ABoardThatIsSwitchedOffIsInMaintenance) {
   EXPECT_NE(Trust("d1"), v1::TRUST_BROKEN);
 }
 
+// Its agent or its cable was away, not its power.
+TEST_F(PowerTest, AnAgentThatIsBackProvesThatItsBoardIsOn) {
+  const StreamId server = Attach();
+  Disconnect(Boot("1", 1));
+  Boot("2", 1);
+  Wait(absl::Seconds(61));
+  // The unit is busy with another board: nothing is sent for this one.
+  ASSERT_TRUE(Cycle("d2").ok());
+  ASSERT_TRUE(Switch(v1::DEVICE_COMMAND_POWER_ON, "d1").ok());
+  EXPECT_THAT(Sent(), ElementsAre("d2 cycle"));
+  SessionId board = Boot("1", 1);
+  EXPECT_EQ(announced_.back().what(), "powered");
+  Done("d2");
+  Boot("2", 2);
+  EXPECT_THAT(Sent(), IsEmpty());
+  Submit(server, {MakeWork(7, 0), MakeWork(7, 1)});
+  EXPECT_THAT(Assigned(board), SizeIs(1));
+
+  Disconnect(board);
+  Wait(absl::Seconds(61));
+  ASSERT_TRUE(Switch(v1::DEVICE_COMMAND_POWER_ON, "d1").ok());
+  EXPECT_THAT(Sent(), ElementsAre("d1 on"));
+  Done("d1");
+  // The same boot as before.
+  board = Boot("1", 1);
+  for (int i = 0; i < 40; ++i) {
+    Wait(absl::Seconds(9));
+    Beat(board);
+  }
+  EXPECT_THAT(Sent(), IsEmpty());
+  EXPECT_NE(Trust("d1"), v1::TRUST_BROKEN);
+  EXPECT_EQ(Status("d1").presence(), v1::PRESENCE_ONLINE);
+}
+
 TEST_F(PowerTest, ADeviceThatIsGoneAfterItsCycleIsForgottenWithIt) {
   options_.fleet.auto_approve.all = false;
   options_.fleet.boards["d1-cuda0"].power = Hook("pdu");

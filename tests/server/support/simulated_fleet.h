@@ -114,6 +114,7 @@ class SimulatedFleet : public Dispatcher {
   std::vector<v1::Canaries> canaries_;
   std::map<std::string, v1::TrialResult> spool_;
   std::vector<v1::TrialResult> delayed_;
+  int asked_ = 0;
   int reattached_ = 0;
 };
 
