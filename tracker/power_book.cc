@@ -122,11 +122,13 @@ void PowerBook::Done(const std::string& device_id, SteadyTime now) {
   task.send_at = now + kResend;
 }
 
-void PowerBook::Resume(const std::string& device_id, SteadyTime at,
-                       SteadyTime now) {
-  if (hooks_.contains(device_id)) {
-    tasks_[device_id] = {PowerVerb::kCycle, at, now};
-  }
+void PowerBook::Resume(const std::string& device_id, PowerVerb verb,
+                       SteadyTime at, SteadyTime now) {
+  const auto hook = hooks_.find(device_id);
+  if (hook == hooks_.end()) return;
+  // The fleet's file may be another since.
+  if (verb == PowerVerb::kOn && hook->second.on.empty()) return;
+  tasks_[device_id] = {verb, at, now};
 }
 
 bool PowerBook::Booted(const std::string& device_id) {

@@ -61,8 +61,9 @@ class PowerBook {
   std::vector<PowerSend> Due(SteadyTime now);
   // The command that Due gave for the board has ended.
   void Done(const std::string& device_id, SteadyTime now);
-  // A cycle that a tracker began at that time and did not see end.
-  void Resume(const std::string& device_id, SteadyTime at, SteadyTime now);
+  // What a tracker began at that time and did not see end.
+  void Resume(const std::string& device_id, PowerVerb verb, SteadyTime at,
+              SteadyTime now);
   // The board is back with another boot id. True: that was awaited; a boot
   // before the last command was sent proves nothing.
   bool Booted(const std::string& device_id);

@@ -29,6 +29,16 @@ std::optional<PowerVerb> VerbOf(v1::DeviceCommand command) {
   }
 }
 
+// Of an event of history.
+std::optional<PowerVerb> VerbOf(const std::string& what) {
+  for (const v1::DeviceCommand command :
+       {v1::DEVICE_COMMAND_POWER_OFF, v1::DEVICE_COMMAND_POWER_ON,
+        v1::DEVICE_COMMAND_POWER_CYCLE}) {
+    if (what == DeviceCommandName(command)) return VerbOf(command);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 absl::Status TrackerCore::CheckPower(
@@ -129,28 +139,34 @@ void TrackerCore::ProvePower(Agent& agent) {
 
 void TrackerCore::RecallPower() {
   const int64_t now_ms = WallMs();
-  std::map<std::string, absl::Duration> open;  // their ages
+  struct Begun {
+    PowerVerb verb;
+    absl::Duration age;
+  };
+  std::map<std::string, Begun> open;
   for (const v1::DeviceEvent& event : store_.Events()) {
-    const absl::Duration age = absl::Milliseconds(now_ms - event.unix_ms());
+    const std::string& id = event.device_id();
     if (event.what() == kRebootedEvent || event.what() == kBrokenEvent ||
         event.what() == kPoweredEvent) {
-      open.erase(event.device_id());
+      open.erase(id);
     }
-    if (event.what() != DeviceCommandName(v1::DEVICE_COMMAND_POWER_CYCLE) ||
-        age < absl::ZeroDuration() ||
-        age >= absl::Hours(24)) {
-      continue;
+    const absl::Duration age = absl::Milliseconds(now_ms - event.unix_ms());
+    const std::optional<PowerVerb> verb = VerbOf(event.what());
+    if (!verb || age < absl::ZeroDuration() || age >= absl::Hours(24)) continue;
+    if (*verb == PowerVerb::kCycle) power_.Recall(id, started_ + -age);
+    // The last word counts.
+    open.erase(id);
+    if (*verb != PowerVerb::kOff && age < PowerBook::kGiveUp) {
+      open[id] = {*verb, age};
     }
-    power_.Recall(event.device_id(), started_ + -age);
-    if (age < PowerBook::kGiveUp) open[event.device_id()] = age;
   }
   // The board may be off: what was begun is done anew, from its first step.
-  for (const auto& [id, age] : open) {
+  for (const auto& [id, begun] : open) {
     if (standings_.Find(id) == nullptr) continue;  // forgotten since
-    power_.Resume(id, started_ + -age, started_);
+    power_.Resume(id, begun.verb, started_ + -begun.age, started_);
     if (const Device* device = registry_.FindDevice(id)) {
       registry_.FindAgent(device->agent_id)->reboot_until =
-          started_ + (PowerBook::kGiveUp - age);
+          started_ + (PowerBook::kGiveUp - begun.age);
     }
   }
 }

@@ -150,6 +150,27 @@ TEST_F(PowerTest, ACycleGoesOnAfterARestartOfTheTracker) {
   EXPECT_THAT(Sent(), IsEmpty()) << "it is proven";
 }
 
+TEST_F(PowerTest, SwitchingOnGoesOnAfterARestartOfTheTracker) {
+  Disconnect(Boot("1", 1));
+  Wait(absl::Seconds(61));
+  ASSERT_TRUE(Switch(v1::DEVICE_COMMAND_POWER_ON, "d1").ok());
+  EXPECT_THAT(Sent(), ElementsAre("d1 on"));
+  Wait(options_.tick);
+  Restart();
+  Wait(options_.tick);
+  EXPECT_THAT(Sent(), ElementsAre("d1 on")) << "its hook may have been killed";
+  Done("d1");
+  Boot("1", 2);
+  Wait(options_.tick);
+  EXPECT_EQ(Trust("d1"), v1::TRUST_UNKNOWN);
+  for (const v1::DeviceEvent& event : store_.events) {
+    EXPECT_NE(event.reason(), "unannounced") << "it was awaited";
+  }
+  Restart();
+  Wait(absl::Minutes(1));
+  EXPECT_THAT(Sent(), IsEmpty()) << "it is proven";
+}
+
 TEST_F(PowerTest, WhatIsOnIsNotSwitchedOnNorWhatAnotherReservedCycled) {
   const SessionId board = Boot("1", 1);
   EXPECT_THAT(std::string(Switch(v1::DEVICE_COMMAND_POWER_ON, "d1").message()),
