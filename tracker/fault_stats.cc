@@ -150,13 +150,13 @@ std::string FaultStats::WhyQuarantine(std::string_view device_id,
 }
 
 bool ClassBrake::TakeOut(const std::string& device_class,
-                         const std::string& agent_id, int boards,
+                         const std::string& agent_id, int agents,
                          SteadyTime now) {
   Class& c = classes_[device_class];
   std::erase_if(c.taken_out,
                 [now](const auto& one) { return now - one.second >= kWindow; });
   if (c.taken_out.contains(agent_id)) return true;
-  if (std::ssize(c.taken_out) >= std::max(1, boards / 10)) return false;
+  if (std::ssize(c.taken_out) >= std::max(1, agents / 10)) return false;
   c.taken_out[agent_id] = now;
   return true;
 }

@@ -92,10 +92,10 @@ class ClassBrake {
  public:
   static constexpr absl::Duration kWindow = absl::Minutes(10);
 
-  // Whether a device of this agent may be taken out now; counts the agent if
-  // so, once: its devices are one machine.
+  // Whether a device of this agent may be taken out now, of a class that so many
+  // agents serve; counts the agent if so, once: its devices are one machine.
   bool TakeOut(const std::string& device_class, const std::string& agent_id,
-               int boards, SteadyTime now);
+               int agents, SteadyTime now);
   // Counts one that was taken out before this process began.
   void Recall(const std::string& device_class, const std::string& agent_id,
               SteadyTime at);

@@ -245,6 +245,8 @@ class TrackerCore {
                         const v1::TrialResult& result, bool* news);
   void Quarantine(const std::string& device_id, const std::string& why);
   void LiftBrake(const std::string& device_class, const std::string& why);
+  // Who serves devices of the class, present or not.
+  std::set<std::string> AgentsOfClass(const std::string& device_class) const;
   void ReindexClass(const std::string& device_class);
   void RecallQuarantines();
 

@@ -155,7 +155,7 @@ void TrackerCore::Quarantine(const std::string& device_id,
     return;
   }
   const std::string device_class = ClassOf(device_id);
-  const int boards = static_cast<int>(registry_.OfClass(device_class).size());
+  const int boards = static_cast<int>(AgentsOfClass(device_class).size());
   faults_.Reset(device_id);
   if (brake_.TakeOut(device_class, standing.agent_id(), boards,
                      clock_.Steady())) {
@@ -194,14 +194,20 @@ void TrackerCore::LiftBrake(const std::string& device_class,
   ReindexClass(device_class);
 }
 
-void TrackerCore::ReindexClass(const std::string& device_class) {
+std::set<std::string> TrackerCore::AgentsOfClass(
+    const std::string& device_class) const {
   std::set<std::string> agents;
   for (const std::string& id : registry_.OfClass(device_class)) {
     agents.insert(registry_.FindDevice(id)->agent_id);
   }
-  for (const std::string& id : agents) {
-    Reindex(*registry_.FindAgent(id));
-    Touch(*registry_.FindAgent(id));
+  return agents;
+}
+
+void TrackerCore::ReindexClass(const std::string& device_class) {
+  for (const std::string& id : AgentsOfClass(device_class)) {
+    Agent& agent = *registry_.FindAgent(id);
+    Reindex(agent);
+    Touch(agent);
   }
   waits_changed_ = true;
   MarkAllDirty();

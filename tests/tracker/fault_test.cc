@@ -275,6 +275,38 @@ TEST_F(FaultTest, OneMachineWithTwoDevicesDoesNotStopItsClass) {
   }
 }
 
+TEST_F(FaultTest, ATenthOfAClassIsCountedInMachinesNotInDevices) {
+  const auto boot = [&](int machine, int n) {
+    std::vector<v1::DeviceInfo> devices;
+    for (int i = 0; i < 8; ++i) {
+      devices.push_back(MakeDevice(absl::StrCat("m", machine, "-", i)));
+    }
+    v1::Hello hello = MakeHello(absl::StrCat("m", machine), devices,
+                                absl::StrCat("i", n));
+    hello.set_boot_id(absl::StrCat("boot ", n));
+    Connect(hello);
+  };
+  for (int machine = 0; machine < 5; ++machine) boot(machine, 1);
+  for (int n = 2; n <= 5; ++n) {
+    Wait(absl::Minutes(1));
+    boot(0, n);
+    boot(1, n);
+  }
+  // Eight devices of 40 went, but one machine of five: it is the tenth.
+  int quarantined = 0;
+  for (int machine = 0; machine < 5; ++machine) {
+    for (int i = 0; i < 8; ++i) {
+      const std::string id = absl::StrCat("m", machine, "-", i);
+      const bool out = Trust(id) == v1::TRUST_QUARANTINED;
+      quarantined += out ? 1 : 0;
+      EXPECT_EQ(out, machine == 0) << id;
+    }
+  }
+  EXPECT_EQ(quarantined, 8);
+  EXPECT_THAT(Status("m1-0").obstacle(),
+              HasSubstr("more than 1 of 5 znver4-2c boards"));
+}
+
 TEST_F(FaultTest, TheSameFailureOverAndOverIsOneAndItsTextIsCut) {
   const StreamId server = Attach();
   const SessionId one = ConnectBoard("1");
