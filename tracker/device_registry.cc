@@ -37,6 +37,7 @@ void DeviceRegistry::Remove(std::string_view agent_id) {
 
 void DeviceRegistry::Unindex(Device& device) {
   SetFree(device, std::nullopt);
+  SetServing(device, false);
   auto it = matching_.find(device.key);
   if (it == matching_.end()) return;
   it->second.erase(device.info.device_id());
@@ -48,8 +49,8 @@ Device& DeviceRegistry::PutDevice(Agent& agent, const v1::DeviceInfo& info) {
   CHECK(device.agent_id.empty() || device.agent_id == agent.id)
       << info.device_id() << " belongs to " << device.agent_id;
   if (!device.agent_id.empty()) {
-    Count(device, agent.unreported, -1);
     Unindex(device);
+    Count(device, agent.unreported, -1);
   }
   device.agent_id = agent.id;
   device.info = info;
@@ -106,9 +107,15 @@ void DeviceRegistry::Count(const Device& device, bool unreported,
   } else {
     c->second.device_ids.erase(device.info.device_id());
   }
-  c->second.credit += sign * device.info.credit();
   c->second.unreported += unreported ? sign : 0;
   if (c->second.device_ids.empty()) classes_.erase(c);
+}
+
+void DeviceRegistry::SetServing(Device& device, bool serving) {
+  if (device.serving == serving) return;
+  device.serving = serving;
+  classes_.find(device.info.device_class())->second.credit +=
+      device.info.credit() * (serving ? 1 : -1);
 }
 
 int64_t DeviceRegistry::CreditOfClass(std::string_view device_class) const {
@@ -149,7 +156,7 @@ void DeviceRegistry::CheckIndices() const {
     const Agent& agent = agents_.find(device.agent_id)->second;
     Class& c = again[device.info.device_class()];
     c.device_ids.insert(id);
-    c.credit += device.info.credit();
+    c.credit += device.serving ? device.info.credit() : 0;
     c.unreported += agent.unreported ? 1 : 0;
   }
   CHECK(again.size() == classes_.size());

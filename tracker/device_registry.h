@@ -57,6 +57,7 @@ struct Device {
   // Where it stands in the registry's index.
   MatchKey key;
   std::optional<FreeDevice> free;
+  bool serving = false;
 };
 
 struct Agent {
@@ -119,7 +120,9 @@ class DeviceRegistry {
   void SetFree(Device& device, std::optional<int> load);
   // Best first.
   const std::set<FreeDevice>& Free(const MatchKey& key) const;
-  // Of all devices of the class, present or not.
+  // Says whether the device is there and takes work, be it busy or not.
+  void SetServing(Device& device, bool serving);
+  // Of the devices of the class that are serving.
   int64_t CreditOfClass(std::string_view device_class) const;
   const std::set<std::string>& OfClass(std::string_view device_class) const;
   // Agents that are `unreported`, and whether the class has devices of any.
@@ -144,7 +147,7 @@ class DeviceRegistry {
  private:
   struct Class {
     std::set<std::string> device_ids;
-    int64_t credit = 0;
+    int64_t credit = 0;      // of those that are serving
     int64_t unreported = 0;  // devices of agents that are
   };
   void Unindex(Device& device);

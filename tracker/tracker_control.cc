@@ -95,16 +95,6 @@ void TrackerCore::Admit(const Agent& agent, const v1::DeviceInfo& info) {
   waits_changed_ = true;
 }
 
-bool TrackerCore::TakesJobs(const Device& device) const {
-  const v1::DeviceStanding& standing =
-      *standings_.Find(device.info.device_id());
-  return standing.operator_state() == v1::OPERATOR_STATE_NORMAL &&
-         (standing.trust() == v1::TRUST_HEALTHY ||
-          standing.trust() == v1::TRUST_UNKNOWN) &&
-         (standing.canaries_owed() == 0 || !HasCanary(device)) &&
-         !IsSwitched(device) && brake_.Why(device.info.device_class()).empty();
-}
-
 std::string TrackerCore::ClassOf(const std::string& device_id) const {
   const auto found = registry_.devices().find(device_id);
   return found == registry_.devices().end() ? ""

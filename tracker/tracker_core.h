@@ -51,6 +51,7 @@
 #include "tracker/standing_book.h"
 #include "tracker/tracker_counts.h"
 #include "tracker/tracker_options.h"
+#include "tracker/wait_reason.h"
 #include "tracker/work_item.h"
 
 namespace regatta {
@@ -198,8 +199,6 @@ class TrackerCore {
   // Of a device that is gone: what a person decided is kept for its return.
   void ForgetStanding(const std::string& device_id);
   void AdvanceHolds(SteadyTime now);
-  // Whether it takes the work of jobs, were it there and free.
-  bool TakesJobs(const Device& device) const;
 
   // --- canaries (tracker_canaries.cc)
   bool HasCanary(const Device& device) const;
@@ -348,8 +347,13 @@ class TrackerCore {
   // 0: no objection; 1: to be avoided if possible; 2: it failed this work.
   int Objection(const WorkItem& work, const std::string& device_id) const;
   bool Available(const Agent& agent) const;
-  bool IsFree(const Agent& agent, const Device& device, int load,
-              SteadyTime now) const;
+  // Why it would take no work of jobs, were it there.
+  NotFree WhyNoJobs(const Device& device) const;
+  // THE rule of who is given work, for dispatch and for what people are told.
+  NotFree WhyNotFree(const Agent& agent, const Device& device, int load,
+                     SteadyTime now) const;
+  // Whether it is free, or will be when what it holds has ended.
+  bool TakesMore(const Device& device) const;
   void Reindex(Agent& agent);
   void MarkAllDirty();
   void DispatchDirty();

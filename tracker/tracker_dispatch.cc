@@ -157,14 +157,42 @@ bool TrackerCore::Available(const Agent& agent) const {
          !agent.loop.stuck() && !agent.devices_follow;
 }
 
-bool TrackerCore::IsFree(const Agent& agent, const Device& device, int load,
-                         SteadyTime now) const {
+NotFree TrackerCore::WhyNoJobs(const Device& device) const {
+  const v1::DeviceStanding& standing =
+      *standings_.Find(device.info.device_id());
+  if (standing.operator_state() != v1::OPERATOR_STATE_NORMAL ||
+      (standing.trust() != v1::TRUST_HEALTHY &&
+       standing.trust() != v1::TRUST_UNKNOWN)) {
+    return NotFree::kHeld;
+  }
+  if (!brake_.Why(device.info.device_class()).empty()) return NotFree::kBraked;
+  if (IsSwitched(device)) return NotFree::kSwitched;
+  if (standing.canaries_owed() > 0 && HasCanary(device)) {
+    return NotFree::kUnproven;
+  }
+  return NotFree::kFree;
+}
+
+NotFree TrackerCore::WhyNotFree(const Agent& agent, const Device& device,
+                                int load, SteadyTime now) const {
+  const NotFree no_jobs = WhyNoJobs(device);
+  if (no_jobs != NotFree::kFree && no_jobs != NotFree::kUnproven) {
+    return no_jobs;
+  }
+  if (agent.session && agent.loop.stuck()) return NotFree::kStuck;
+  if (!Available(agent)) return NotFree::kAway;
+  // One that is away has yet to come before it can be proven.
+  if (no_jobs != NotFree::kFree) return no_jobs;
+  if (IsDraining(device.info.health()) || device.info.credit() == 0) {
+    return NotFree::kDraining;
+  }
+  if (WaitsForBuilder(agent, device)) return NotFree::kNoBuilder;
   // Times a run: what is only to be built ahead waits.
   const bool quiet = now - agent.last_seen < agent.quiet;
-  return Available(agent) && !IsDraining(device.info.health()) &&
-         TakesJobs(device) && !WaitsForBuilder(agent, device) &&
-         load < device.info.credit() && now >= device.not_before &&
-         !(quiet && load > 0);
+  if (load >= device.info.credit() || (quiet && load > 0)) {
+    return NotFree::kBusy;
+  }
+  return now < device.not_before ? NotFree::kResting : NotFree::kFree;
 }
 
 void TrackerCore::Reindex(Agent& agent) {
@@ -172,7 +200,9 @@ void TrackerCore::Reindex(Agent& agent) {
   for (const std::string& id : agent.device_ids) {
     Device& device = *registry_.FindDevice(id);
     const int load = leases_.Load(agent.id, id);
-    if (IsFree(agent, device, load, now)) {
+    const NotFree why = WhyNotFree(agent, device, load, now);
+    registry_.SetServing(device, TakesMoreSoon(why));
+    if (why == NotFree::kFree) {
       registry_.SetFree(device, load);
       dirty_.insert(device.key);
     } else {
@@ -185,6 +215,13 @@ void TrackerCore::Reindex(Agent& agent) {
     RefreshState(device, agent);
   }
   Watch(agent);
+}
+
+bool TrackerCore::TakesMore(const Device& device) const {
+  const Agent& agent = registry_.agents().find(device.agent_id)->second;
+  return TakesMoreSoon(WhyNotFree(
+      agent, device, leases_.Load(agent.id, device.info.device_id()),
+      clock_.Steady()));
 }
 
 int TrackerCore::Objection(const WorkItem& work,
@@ -209,11 +246,8 @@ Device* TrackerCore::ChooseDevice(const WorkItem& work, const MatchKey& key) {
   if (least > 0) {
     // Wait for a device that is here and only busy.
     for (const std::string& id : registry_.Matching(key)) {
-      const Device& device = *registry_.FindDevice(id);
-      const Agent& agent = *registry_.FindAgent(device.agent_id);
-      if (Objection(work, id) < least && device.info.credit() > 0 &&
-          !IsDraining(device.info.health()) && TakesJobs(device) &&
-          Available(agent) && !WaitsForBuilder(agent, device)) {
+      if (Objection(work, id) < least &&
+          TakesMore(*registry_.FindDevice(id))) {
         return nullptr;
       }
     }

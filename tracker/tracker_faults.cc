@@ -127,10 +127,8 @@ bool TrackerCore::RetriedElsewhere(WorkItem& work, const Lease& lease,
   const std::string device_id = lease.device_id;
   bool other = false;
   for (const std::string& id : registry_.Matching(work.key())) {
-    const Device& device = *registry_.FindDevice(id);
     other |= id != device_id && !work.failed_devices.contains(id) &&
-             TakesJobs(device) &&
-             Available(registry_.agents().find(device.agent_id)->second);
+             TakesMore(*registry_.FindDevice(id));
     if (other) break;
   }
   for (int i = 0; i < work.work.trials_size(); ++i) {

@@ -184,7 +184,9 @@ void TrackerCore::CheckLook(const Agent& agent, SteadyTime now) const {
     const Device& device = registry_.devices().find(id)->second;
     const v1::DeviceStanding& standing = *standings_.Find(id);
     const int load = leases_.Load(agent.id, id);
-    CHECK(device.free.has_value() == IsFree(agent, device, load, now)) << id;
+    const NotFree why = WhyNotFree(agent, device, load, now);
+    CHECK(device.free.has_value() == (why == NotFree::kFree)) << id;
+    CHECK(device.serving == TakesMoreSoon(why)) << id;
     CHECK(!Available(agent) || IsDraining(device.info.health()) ||
           !WantsCanary(device, load, now))
         << id << " wants a canary, and none was begun";

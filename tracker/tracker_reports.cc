@@ -7,7 +7,6 @@
 #include "proto/outcome_names.h"
 #include "tracker/operator_state.h"
 #include "tracker/tracker_core.h"
-#include "tracker/wait_reason.h"
 
 namespace regatta {
 
@@ -234,18 +233,11 @@ std::string TrackerCore::WhyWaiting(const MatchKey& key) const {
     board.key = device.key;
     board.presence = agent.presence;
     board.silent = now - agent.last_seen;
-    board.stuck = agent.loop.stuck();
-    board.credit = device.info.credit();
-    board.load = leases_.Load(agent.id, id);
+    board.not_free =
+        WhyNotFree(agent, device, leases_.Load(agent.id, id), now);
     board.health = device.info.health();
     board.refusal = device.refusal;
-    board.waits_for_builder = WaitsForBuilder(agent, device);
-    const v1::DeviceStanding& standing = *standings_.Find(id);
-    board.obstacle = ObstacleOf(standing);
-    if (board.obstacle.empty() && standing.trust() == v1::TRUST_UNKNOWN &&
-        HasCanary(device)) {
-      board.obstacle = "to be proven by a canary";
-    }
+    board.obstacle = ObstacleOf(*standings_.Find(id));
     boards.push_back(std::move(board));
   }
   return WaitText(key, boards);

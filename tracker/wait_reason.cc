@@ -73,12 +73,28 @@ std::string Differences(const MatchKey& key,
   return absl::StrJoin(parts, "; ");
 }
 
+// Why it works for no job, wherever it is; "": it does.
+std::string ObstacleTo(const BoardView& board) {
+  switch (board.not_free) {
+    case NotFree::kHeld:
+      return board.obstacle;
+    case NotFree::kBraked:
+      return "kept from work with the whole class";
+    case NotFree::kSwitched:
+      return "kept from work while its power is being switched";
+    case NotFree::kUnproven:
+      return "to be proven by a canary";
+    default:
+      return "";
+  }
+}
+
 // "3 of 6 rpi5 boards drained by ann: fan swap", one part for each obstacle.
 std::vector<std::string> Obstacles(const std::string& name,
                                    const std::vector<BoardView>& boards) {
   std::map<std::string, int64_t> counts;
   for (const BoardView& board : boards) {
-    if (!board.obstacle.empty()) ++counts[board.obstacle];
+    if (std::string what = ObstacleTo(board); !what.empty()) ++counts[what];
   }
   std::vector<std::string> parts;
   for (const auto& [obstacle, count] : counts) {
@@ -86,6 +102,35 @@ std::vector<std::string> Obstacles(const std::string& name,
         count, " of ", Boards(std::ssize(boards), name), " ", obstacle));
   }
   return parts;
+}
+
+// What there is to say of a board that is online and not merely busy; "":
+// nothing.
+std::string NoteOf(const MatchKey& key, const BoardView& board) {
+  const std::string who = "board " + board.device_id;
+  switch (board.not_free) {
+    case NotFree::kStuck:
+      return who + " is stuck: its work loop stands still";
+    case NotFree::kAway:
+      return who + " has yet to show its devices";
+    case NotFree::kNoBuilder:
+      return absl::StrCat(who, " waits for a builder of compiler ",
+                          key.compiler_version,
+                          ": none that it trusts is online");
+    case NotFree::kDraining:
+      return absl::StrCat(
+          who, " takes no work now: ",
+          board.health.empty() ? std::string("no credit") : board.health);
+    case NotFree::kResting:
+      if (board.refusal.empty()) {
+        return who + " rests a moment after work that it gave back";
+      }
+      break;
+    default:
+      break;
+  }
+  if (board.not_free == NotFree::kBusy || board.refusal.empty()) return "";
+  return absl::StrCat(who, " refused: ", board.refusal);
 }
 
 // Of boards that neither people nor the tracker keep from work.
@@ -105,33 +150,22 @@ std::string FreeToWork(const MatchKey& key,
   if (matching.empty()) return Differences(key, boards);
 
   int64_t busy = 0;
+  int64_t free = 0;
   std::vector<std::string> notes;
   for (const BoardView& board : matching) {
-    if (board.stuck) {
-      notes.push_back(absl::StrCat("board ", board.device_id,
-                                   " is stuck: its work loop stands still"));
-    } else if (board.waits_for_builder) {
-      notes.push_back(absl::StrCat(
-          "board ", board.device_id, " waits for a builder of compiler ",
-          key.compiler_version, ": none that it trusts is online"));
-    } else if (board.load > 0 && board.load >= board.credit) {
-      ++busy;
-    } else if (board.credit == 0 || IsDraining(board.health)) {
-      notes.push_back(absl::StrCat(
-          "board ", board.device_id, " takes no work now: ",
-          board.health.empty() ? std::string("no credit") : board.health));
-    } else if (!board.refusal.empty()) {
-      notes.push_back(
-          absl::StrCat("board ", board.device_id, " refused: ", board.refusal));
+    if (std::string note = NoteOf(key, board); !note.empty()) {
+      notes.push_back(std::move(note));
+    } else {
+      ++(board.not_free == NotFree::kBusy ? busy : free);
     }
   }
   std::vector<std::string> parts;
-  if (busy > 0 || notes.empty()) {
+  if (busy > 0 || free > 0) {
     parts.push_back(
         absl::StrCat(busy, " of ", matching.size(), " ", name,
                      matching.size() == 1 ? " board busy" : " boards busy"));
   }
-  if (busy == 0 && notes.empty()) {
+  if (free > 0) {
     parts.push_back("the free ones are to be avoided or failed this work");
   }
   parts.insert(parts.end(), notes.begin(), notes.end());
@@ -144,9 +178,9 @@ std::string WaitText(const MatchKey& key,
                      const std::vector<BoardView>& boards) {
   const std::string& name = key.device_class;
   if (boards.empty()) return absl::StrCat("no ", name, " board is registered");
-  std::vector<BoardView> free;
+  std::vector<BoardView> free;  // of obstacles
   for (const BoardView& board : boards) {
-    if (board.obstacle.empty()) free.push_back(board);
+    if (ObstacleTo(board).empty()) free.push_back(board);
   }
   std::vector<std::string> parts = Obstacles(name, boards);
   if (!free.empty()) parts.insert(parts.begin(), FreeToWork(key, free));

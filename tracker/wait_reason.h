@@ -11,19 +11,36 @@
 
 namespace regatta {
 
+// What keeps a board from one more unit of work now; of several the first.
+enum class NotFree {
+  kFree,       // nothing does
+  kHeld,       // people, or the tracker's distrust of it
+  kBraked,     // its whole class is stopped
+  kSwitched,   // its board's power is being switched
+  kStuck,      // its agent's work loop stands still
+  kAway,       // its agent is not there, or has yet to show its devices
+  kUnproven,   // it owes a canary
+  kDraining,   // its agent takes nothing
+  kNoBuilder,  // measure-only, and no builder that fits is here
+  kBusy,       // it holds all it can, or one while it times a run
+  kResting,    // it gave work back a moment ago
+};
+// Whether it works for jobs all the same, so that its turn comes.
+inline bool TakesMoreSoon(NotFree why) {
+  return why == NotFree::kFree || why == NotFree::kBusy ||
+         why == NotFree::kResting;
+}
+
 // A board of the class that the work is for.
 struct BoardView {
   std::string device_id;
   MatchKey key;
   v1::Presence presence = v1::PRESENCE_ONLINE;
   absl::Duration silent;  // since its agent was last heard of
-  bool stuck = false;
-  int credit = 0;
-  int load = 0;
+  NotFree not_free = NotFree::kFree;
   std::string health;
   std::string refusal;
-  std::string obstacle;  // why people or the tracker keep work from it; or ""
-  bool waits_for_builder = false;  // measure-only, and none that fits is here
+  std::string obstacle;  // in words, where it is held
 };
 
 // "no znver4-2c board is online; 1 lost for 3 min"

@@ -140,6 +140,26 @@ TEST_F(CanaryTest, ANewBoardIsProvenBeforeItGetsWork) {
   EXPECT_THAT(Results(server), IsEmpty());
 }
 
+TEST_F(CanaryTest, WorkThatWaitsForAHealthyBoardsCanaryIsToldSo) {
+  options_.canary_trials = 1;
+  Reconfigure();
+  const StreamId server = AttachWithCanaries();
+  const SessionId board = ConnectBoard("1", /*credit=*/2);
+  Pass(board, OneAssigned(board));
+  Submit(server, {MakeWork(7, 0)});
+  const v1::Assignment work = OneAssigned(board);
+  Accept(board, work);
+  Finish(board, work);
+  Commit(server, Results(server));
+  Wait(options_.tick);
+  ASSERT_TRUE(IsCanary(OneAssigned(board)));
+  ASSERT_EQ(Trust("d1"), v1::TRUST_HEALTHY);
+  Submit(server, {MakeWork(7, 1)});
+  Wait(absl::Seconds(1));
+  EXPECT_EQ(WaitReason(server),
+            "1 of 1 znver4-2c board to be proven by a canary");
+}
+
 TEST_F(CanaryTest, WithoutACanaryForItABoardWorksUnproven) {
   const StreamId server = Attach();
   Offer(server, {MakeCanary("compute", "another target")});

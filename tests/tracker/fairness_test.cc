@@ -274,6 +274,35 @@ TEST_F(FairnessTest, ABoundHoldsOnlyWhileOthersWait) {
   EXPECT_NEAR(Served(2), 60, 3);
 }
 
+TEST_F(FairnessTest, ABoundIsOfTheBoardsThatAreThere) {
+  options_.fleet.users["ci"].most_percent = 25;
+  Reconfigure();
+  server_ = Attach();
+  for (int i = 0; i < 12; ++i) {
+    const std::string id = absl::StrCat("gone", i);
+    const SessionId board = Connect(MakeHello(id, {MakeDevice(id)}));
+    if (i % 2 == 0) {
+      Disconnect(board);
+      continue;
+    }
+    v1::ControlDevicesRequest request;
+    request.mutable_devices()->add_device_ids(id);
+    request.set_command(v1::DEVICE_COMMAND_QUARANTINE);
+    request.set_reason("odd");
+    request.set_by("ann");
+    ASSERT_TRUE(core_->ControlDevices(request).ok());
+    Drain();
+  }
+  for (const char* id : {"1", "2", "3", "4"}) AddBoard(id, 1);
+  streams_ = {{.job = 1, .seconds = 1, .user = "ci"},
+              {.job = 2, .seconds = 1, .user = "ann"}};
+  Run(absl::Seconds(2));
+  served_.clear();
+  Run(absl::Seconds(20));
+  EXPECT_NEAR(Served(1), 20, 3) << "a quarter of four boards, not of 16";
+  EXPECT_NEAR(Served(2), 60, 3);
+}
+
 TEST_F(FairnessTest, WhatRunsOverARestartOfTheTrackerCountsForItsUser) {
   options_.fleet.users["ci"].most_percent = 25;
   Reconfigure();

@@ -246,6 +246,18 @@ TEST_F(PowerTest, WhatABoardHasNoHookForIsRefused) {
               HasSubstr("being switched already"));
 }
 
+TEST_F(PowerTest, WorkThatWaitsForASwitchedBoardIsToldSo) {
+  const StreamId server = Attach();
+  const SessionId board = Boot("1", 1);
+  ASSERT_TRUE(Cycle("d1").ok());
+  Submit(server, {MakeWork(7, 0)});
+  Wait(absl::Seconds(2));
+  EXPECT_THAT(Assigned(board), IsEmpty());
+  EXPECT_EQ(WaitReason(server),
+            "1 of 1 znver4-2c board kept from work while its power is being "
+            "switched");
+}
+
 TEST_F(PowerTest, ABoardThatIsSwitchedOffIsInMaintenance) {
   Boot("1", 1);
   ASSERT_TRUE(Switch(v1::DEVICE_COMMAND_POWER_OFF, "d1").ok());

@@ -88,6 +88,40 @@ TEST_F(ReportTest, ABoardThatDrainsIsGivenNothingUntilItTakesWorkAgain) {
   EXPECT_EQ(Assigned(board).size(), 1u);
 }
 
+TEST_F(ReportTest, ABoardThatTimesARunIsBusy) {
+  const StreamId server = Attach();
+  const SessionId board = ConnectBoard("1", /*credit=*/3);
+  Submit(server, {MakeWork(7, 0)});
+  const v1::Assignment assignment = OneAssigned(board);
+  Accept(board, assignment);
+  Beat(board, {assignment.assignment_id()}, 1, /*quiet_ms=*/20'000);
+  Submit(server, {MakeWork(7, 1)});
+  Wait(absl::Seconds(2));
+  EXPECT_TRUE(Assigned(board).empty());
+  EXPECT_EQ(WaitReason(server), "1 of 1 znver4-2c board busy");
+}
+
+TEST_F(ReportTest, ABoardThatGaveWorkBackRests) {
+  options_.cool_down = absl::Seconds(10);
+  Reconfigure();
+  const StreamId server = Attach();
+  const SessionId board = ConnectBoard("1");
+  Submit(server, {MakeWork(7, 0)});
+  const v1::Assignment assignment = OneAssigned(board);
+  Accept(board, assignment);
+  v1::AgentMessage message;
+  v1::Release* release = message.mutable_release();
+  release->set_assignment_id(assignment.assignment_id());
+  release->set_lease_epoch(assignment.lease_epoch());
+  Say(board, message);
+  Wait(absl::Seconds(2));
+  EXPECT_TRUE(Assigned(board).empty());
+  EXPECT_EQ(WaitReason(server),
+            "board d1 rests a moment after work that it gave back");
+  Wait(absl::Seconds(9));
+  EXPECT_EQ(Assigned(board).size(), 1u);
+}
+
 TEST_F(ReportTest, AReportComesOnChangeOnlyAndAtMostOnceASecond) {
   const StreamId server = Attach();
   Submit(server, {MakeWork(7, 0)});
@@ -183,32 +217,44 @@ TEST_F(ReportTest, GoodbyeTellsAgentsWhenToReturnAndEndsAllStreams) {
   EXPECT_EQ(servers_[server].closed->code(), absl::StatusCode::kUnavailable);
 }
 
+BoardView View(const std::string& id, NotFree why, const MatchKey& key) {
+  return {id, key, v1::PRESENCE_ONLINE, {}, why, "ok", "", ""};
+}
+
 TEST(WaitText, NamesEachThingThatKeepsBoardsFromTheWork) {
   const MatchKey key{"x", "c1", "cpu", 1};
-  BoardView busy{"d1", key, v1::PRESENCE_ONLINE, {}, false, 1, 1, "ok", "", ""};
-  BoardView refusing = busy;
-  refusing.device_id = "d2";
-  refusing.load = 0;
+  const BoardView busy = View("d1", NotFree::kBusy, key);
+  BoardView refusing = View("d2", NotFree::kResting, key);
   refusing.refusal = "no disk";
   BoardView stuck = refusing;
   stuck.device_id = "d3";
-  stuck.stuck = true;
+  stuck.not_free = NotFree::kStuck;
   EXPECT_EQ(WaitText(key, {busy, refusing, stuck}),
             "1 of 3 x boards busy; board d2 refused: no disk; board d3 is "
             "stuck: its work loop stands still");
+  EXPECT_EQ(WaitText(key, {View("d1", NotFree::kResting, key)}),
+            "board d1 rests a moment after work that it gave back");
+  EXPECT_EQ(WaitText(key, {busy, View("d2", NotFree::kFree, key)}),
+            "1 of 2 x boards busy; the free ones are to be avoided or failed "
+            "this work");
+  EXPECT_EQ(WaitText(key, {View("d1", NotFree::kAway, key)}),
+            "board d1 has yet to show its devices");
 }
 
 TEST(WaitText, CountsTheBoardsThatPeopleKeepFromWork) {
   const MatchKey key{"rpi5", "c1", "cpu", 1};
-  const BoardView busy{"d1", key, v1::PRESENCE_ONLINE, {}, false, 1, 1, "ok",
-                       "",   ""};
-  BoardView drained = busy;
+  const BoardView busy = View("d1", NotFree::kBusy, key);
+  BoardView drained = View("d2", NotFree::kHeld, key);
   drained.obstacle = "drained by ann: fan swap";
-  BoardView fresh = busy;
+  BoardView fresh = drained;
   fresh.obstacle = "waiting for approval";
   EXPECT_EQ(WaitText(key, {busy, drained, fresh, drained, busy, drained}),
             "2 of 2 rpi5 boards busy; 3 of 6 rpi5 boards drained by ann: fan "
             "swap; 1 of 6 rpi5 boards waiting for approval");
+  EXPECT_EQ(WaitText(key, {View("d1", NotFree::kSwitched, key),
+                           View("d2", NotFree::kUnproven, key)}),
+            "1 of 2 rpi5 boards kept from work while its power is being "
+            "switched; 1 of 2 rpi5 boards to be proven by a canary");
   // One that is drained and away is drained: nobody need look for it.
   drained.presence = v1::PRESENCE_LOST;
   EXPECT_EQ(WaitText(key, {drained}),
