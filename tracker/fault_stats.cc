@@ -187,6 +187,13 @@ std::string ClassBrake::Why(std::string_view device_class) const {
   return found == classes_.end() ? "" : found->second.why;
 }
 
+void ClassBrake::ExtendBy(absl::Duration stall) {
+  for (auto& [name, c] : classes_) {
+    c.stopped = c.stopped + stall;
+    for (auto& [agent, at] : c.taken_out) at = at + stall;
+  }
+}
+
 std::vector<std::string> ClassBrake::Due(SteadyTime now) const {
   std::vector<std::string> due;
   for (const auto& [name, c] : classes_) {

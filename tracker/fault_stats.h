@@ -107,6 +107,8 @@ class ClassBrake {
   bool Lift(const std::string& device_class);
   // Why the class gets no work; "": it does.
   std::string Why(std::string_view device_class) const;
+  // This process was stalled: nothing was seen of any class meanwhile.
+  void ExtendBy(absl::Duration stall);
   // Stopped for ten minutes.
   std::vector<std::string> Due(SteadyTime now) const;
 

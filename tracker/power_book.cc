@@ -153,6 +153,13 @@ void PowerBook::Forget(std::string_view device_id) {
   }
 }
 
+void PowerBook::ExtendBy(absl::Duration stall) {
+  for (auto& [id, task] : tasks_) {
+    task.started = task.started + stall;
+    task.send_at = task.send_at + stall;
+  }
+}
+
 std::vector<std::string> PowerBook::GiveUps(SteadyTime now) {
   std::vector<std::string> given_up;
   for (const auto& [id, task] : tasks_) {

@@ -75,6 +75,8 @@ class PowerBook {
   void Forget(std::string_view device_id);
   // Boards that were given up now; they are forgotten here.
   std::vector<std::string> GiveUps(SteadyTime now);
+  // This process was stalled: boards have that much longer.
+  void ExtendBy(absl::Duration stall);
   bool Busy(std::string_view device_id) const {
     return tasks_.contains(device_id);
   }

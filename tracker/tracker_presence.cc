@@ -25,7 +25,12 @@ void TrackerCore::AbsorbStall(SteadyTime now) {
       agent.last_seen = std::min(now, agent.last_seen + stall);
     }
     agent.loop.ExtendBy(stall);
+    if (agent.returns_by) *agent.returns_by = *agent.returns_by + stall;
+    if (agent.reboot_until) *agent.reboot_until = *agent.reboot_until + stall;
   }
+  power_.ExtendBy(stall);
+  brake_.ExtendBy(stall);
+  for (auto& [epoch, revoked] : revoked_) revoked.at = revoked.at + stall;
   relay_.ExtendBy(stall);
   for (auto& [id, until] : cancelling_) until = until + stall;
   for (auto& [session, unnamed] : unnamed_sessions_) {

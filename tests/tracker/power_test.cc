@@ -303,6 +303,36 @@ TEST_F(PowerTest, AnAgentThatIsBackProvesThatItsBoardIsOn) {
   EXPECT_EQ(Status("d1").presence(), v1::PRESENCE_ONLINE);
 }
 
+TEST_F(PowerTest, ATrackerThatStoodStillGivesItsBoardsThatMuchLonger) {
+  const SessionId board = Boot("1", 1);
+  ASSERT_TRUE(Cycle("d1").ok());
+  EXPECT_THAT(Sent(), ElementsAre("d1 cycle"));
+  Done("d1");
+  Disconnect(board);
+  const SessionId other = Boot("2", 1);
+  v1::AgentMessage message;
+  message.mutable_leaving()->set_returns_within_ms(60'000);
+  Say(other, message);
+  Disconnect(other);
+  Wait(absl::Seconds(20));
+  // Its machine sleeps; the boards' Hellos are read after the first tick.
+  clock_.Advance(absl::Minutes(10));
+  core_->Tick();
+  Drain();
+  EXPECT_THAT(Sent(), IsEmpty());
+  EXPECT_EQ(Trust("d1"), v1::TRUST_UNKNOWN);
+  EXPECT_EQ(Status("d1").presence(), v1::PRESENCE_REBOOTING);
+  EXPECT_EQ(Status("d2").presence(), v1::PRESENCE_REBOOTING);
+  Boot("1", 2);
+  Boot("2", 2);
+  Wait(absl::Minutes(6));
+  EXPECT_THAT(Sent(), IsEmpty());
+  EXPECT_EQ(Trust("d1"), v1::TRUST_UNKNOWN);
+  for (const v1::DeviceEvent& event : store_.events) {
+    EXPECT_NE(event.reason(), "unannounced") << event.device_id();
+  }
+}
+
 TEST_F(PowerTest, ADeviceThatIsGoneAfterItsCycleIsForgottenWithIt) {
   options_.fleet.auto_approve.all = false;
   options_.fleet.boards["d1-cuda0"].power = Hook("pdu");
