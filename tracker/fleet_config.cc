@@ -11,6 +11,7 @@
 #include "base/json_reason.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "tracker/http_url.h"
 
 namespace regatta {
 namespace {
@@ -71,8 +72,10 @@ absl::Status ReadBool(const json& object, const char* name,
 }
 
 absl::Status CheckUrl(const std::string& url, const std::string& where) {
-  if (url.starts_with("http://") && url.size() > 7) return absl::OkStatus();
-  return Bad(where, "'", url, "' must be http://HOST[:PORT]/PATH");
+  if (absl::Status status = ParseHttpUrl(url).status(); !status.ok()) {
+    return Annotate(status, where);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ReadAutoApprove(const json& value, AutoApprove* approve) {

@@ -1,8 +1,14 @@
 #include "tracker/http_post.h"
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "tracker/http_url.h"
 
 #ifdef REGATTA_HAVE_HTTPLIB
 #include "httplib.h"
@@ -16,35 +22,77 @@ bool HttpAvailable() { return true; }
 
 namespace {
 
-// For messages: passwords and keys stand in the user part or the query.
-std::string Shown(const std::string& url) {
-  const size_t host = url.find("://") + 3;
-  const size_t path = std::min(url.find_first_of("/?#", host), url.size());
-  const size_t at = url.rfind('@', path);
-  const size_t from = at == std::string::npos || at < host ? host : at + 1;
-  const size_t end = std::min(url.find_first_of("?#", path), url.size());
-  return url.substr(0, host) + url.substr(from, end - from);
-}
+// Ends what the client does at the deadline: its own limits are for each read
+// and write, so that a receiver which sends a byte now and then could hold it
+// for ever.
+class Watchdog {
+ public:
+  Watchdog(httplib::Client* client, absl::Duration limit)
+      : client_(client), thread_([this, limit] { Watch(limit); }) {}
+  // True: the deadline came first.
+  bool Stop() {
+    {
+      std::lock_guard lock(mutex_);
+      done_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+    return bitten_;
+  }
+
+ private:
+  void Watch(absl::Duration limit) {
+    std::unique_lock lock(mutex_);
+    auto wait = absl::ToChronoMilliseconds(limit);
+    // Again and again: there may be no connection yet.
+    while (!changed_.wait_for(lock, wait, [this] { return done_; })) {
+      bitten_ = true;
+      client_->stop();
+      wait = std::chrono::milliseconds(50);
+    }
+  }
+
+  httplib::Client* const client_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+  bool bitten_ = false;
+  std::thread thread_;  // last: starts when the rest is ready
+};
 
 }  // namespace
 
 absl::Status HttpPost(const std::string& url, const std::string& body,
                       const std::string& content_type, absl::Duration limit) {
-  const size_t path = url.find('/', sizeof("http://") - 1);
-  httplib::Client client(url.substr(0, path));
+  ASSIGN_OR_RETURN(const HttpUrl where, ParseHttpUrl(url));
+  httplib::Client client(where.host, where.port);
   const auto ms = absl::ToChronoMilliseconds(limit / 3);
   client.set_connection_timeout(ms);
   client.set_read_timeout(ms);
   client.set_write_timeout(ms);
-  const auto answer = client.Post(
-      path == std::string::npos ? "/" : url.substr(path), body, content_type);
+  if (!where.user.empty()) client.set_basic_auth(where.user, where.password);
+  httplib::Request request;
+  request.method = "POST";
+  request.path = where.target;
+  request.set_header("Content-Type", content_type);
+  request.body = body;
+  // Nobody reads the answer's text.
+  request.content_receiver = [](const char*, size_t, uint64_t, uint64_t) {
+    return true;
+  };
+  Watchdog watchdog(&client, limit);
+  const httplib::Result answer = client.send(request);
+  if (watchdog.Stop()) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        where.shown, " did not answer within ", absl::FormatDuration(limit)));
+  }
   if (!answer) {
     return absl::UnavailableError(
-        absl::StrCat(Shown(url), ": ", httplib::to_string(answer.error())));
+        absl::StrCat(where.shown, ": ", httplib::to_string(answer.error())));
   }
   if (answer->status / 100 != 2) {
     return absl::UnavailableError(
-        absl::StrCat(Shown(url), " answered ", answer->status));
+        absl::StrCat(where.shown, " answered ", answer->status));
   }
   return absl::OkStatus();
 }
@@ -55,8 +103,9 @@ bool HttpAvailable() { return false; }
 
 absl::Status HttpPost(const std::string& url, const std::string&,
                       const std::string&, absl::Duration) {
-  return absl::UnavailableError(
-      absl::StrCat(url, ": this program was built without cpp-httplib"));
+  ASSIGN_OR_RETURN(const HttpUrl where, ParseHttpUrl(url));
+  return absl::UnavailableError(absl::StrCat(
+      where.shown, ": this program was built without cpp-httplib"));
 }
 
 #endif
