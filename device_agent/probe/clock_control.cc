@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -16,6 +17,10 @@ namespace regatta {
 namespace {
 
 constexpr char kHighest[] = "performance";
+// Between findings, and between one and what mends it, which begins so.
+constexpr char kBetween[] = "; ";
+constexpr char kRun[] = "run: ";
+constexpr char kGive[] = "give it ";
 
 using Findings = std::vector<std::string>;
 
@@ -37,7 +42,8 @@ void CheckGovernors(const std::string& root, const std::vector<int>& cpus,
   }
   if (found.empty()) return;
   findings->push_back(absl::StrCat(absl::StrJoin(found, " and "),
-                                   "; run: cpupower frequency-set -g ",
+                                   kBetween, kRun,
+                                   "cpupower frequency-set -g ",
                                    policy.governor));
 }
 
@@ -50,8 +56,8 @@ void CheckPlatformProfile(const std::string& root, Findings* findings) {
   if (profile.empty() || profile == kHighest) return;
   for (const std::string& choice : choices) {
     if (choice != kHighest) continue;
-    findings->push_back(absl::StrCat("platform profile ", profile,
-                                     "; run: echo ", kHighest, " > ", file));
+    findings->push_back(absl::StrCat("platform profile ", profile, kBetween,
+                                     kRun, "echo ", kHighest, " > ", file));
   }
 }
 
@@ -65,7 +71,8 @@ void CheckJetsonMode(const std::string& root, Findings* findings) {
     return;
   }
   findings->push_back(
-      absl::StrCat("nvpmodel power mode ", mode, "; run: nvpmodel -m 0"));
+      absl::StrCat("nvpmodel power mode ", mode, kBetween, kRun,
+                   "nvpmodel -m 0"));
 }
 
 // Raspberry Pi: the firmware's flags, as hexadecimal text. The lowest four are
@@ -88,8 +95,9 @@ void CheckRaspberryPower(const std::string& root, Findings* findings) {
   }
   if (now.empty()) return;
   findings->push_back(absl::StrCat(
-      "the firmware limits the clock (", absl::StrJoin(now, ", "),
-      "); give it the board's own power supply and a fan, then run: vcgencmd "
+      "the firmware limits the clock (", absl::StrJoin(now, ", "), ")",
+      kBetween, kGive,
+      "the board's own power supply and a fan, then run: vcgencmd "
       "get_throttled"));
 }
 
@@ -105,7 +113,23 @@ std::string UncontrolledClocks(const std::string& root,
     CheckJetsonMode(root, &findings);
     CheckRaspberryPower(root, &findings);
   }
-  return absl::StrJoin(findings, "; ");
+  return absl::StrJoin(findings, kBetween);
+}
+
+std::vector<ClockFinding> ClockFindings(std::string_view uncontrolled) {
+  std::vector<ClockFinding> findings;
+  const std::vector<std::string> parts = absl::StrSplit(
+      std::string(uncontrolled), kBetween, absl::SkipEmpty());
+  for (const std::string& part : parts) {
+    absl::string_view text = part;
+    const bool command = absl::ConsumePrefix(&text, kRun);
+    if ((command || absl::StartsWith(text, kGive)) && !findings.empty()) {
+      findings.back().remedy = std::string(text);
+    } else {
+      findings.push_back({part, ""});
+    }
+  }
+  return findings;
 }
 
 std::string HealthOf(const std::string& uncontrolled) {

@@ -8,6 +8,7 @@
 #define REGATTA_DEVICE_AGENT_PROBE_CLOCK_CONTROL_H_
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace regatta {
@@ -26,6 +27,13 @@ struct ClockPolicy {
 std::string UncontrolledClocks(const std::string& root,
                                const std::vector<int>& cpus,
                                const ClockPolicy& policy);
+
+// That text taken apart again.
+struct ClockFinding {
+  std::string what;    // "governor powersave on cpu0"
+  std::string remedy;  // "cpupower frequency-set -g performance"; "": none
+};
+std::vector<ClockFinding> ClockFindings(std::string_view uncontrolled);
 
 // DeviceInfo.health once probing is over: "ok" or "uncontrolled: " and the
 // above.

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "client/cli/doctor/device.h"
+#include "client/cli/doctor/judge.h"
 #include "storage/tuning_log.h"
 #include "tests/support/process.h"
 
@@ -98,6 +99,16 @@ TEST(Doctor, AGovernorThatWandersIsToldWithItsRemedy) {
   EXPECT_EQ(governor.level, Level::kWarn);
   EXPECT_THAT(governor.what, HasSubstr("powersave"));
   EXPECT_EQ(governor.remedy, "cpupower frequency-set -g performance");
+  std::filesystem::create_directories(root.path() + "/sys/firmware/acpi");
+  const std::string profile = root.path() + "/sys/firmware/acpi/platform_profile";
+  WriteFile(profile, "low-power\n");
+  WriteFile(profile + "_choices", "low-power performance\n");
+  const Finding both = *Get(ExamineClocks(options), "governor");
+  EXPECT_THAT(both.what, HasSubstr("powersave"));
+  EXPECT_THAT(both.what, HasSubstr("; platform profile low-power: times"));
+  EXPECT_EQ(both.remedy,
+            "cpupower frequency-set -g performance; echo performance > "
+            "/sys/firmware/acpi/platform_profile");
 }
 
 TEST(Doctor, MissingSandboxFeaturesSayWhatTheyCost) {
@@ -194,9 +205,12 @@ TEST(DoctorOfABoard, WhatIsWrongIsToldWithItsRemedy) {
   device.mutable_standing()->set_canary_failures(2);
   device.set_compiler_version("bbbb/LLVM 19.1.7");
   device.set_clock_offset_ms(7'200'000);
-  device.mutable_info()->set_health(
-      "uncontrolled: governor powersave on "
-      "processor 0");
+  device.mutable_info()->set_uncontrolled(
+      "governor powersave on cpu0; run: cpupower frequency-set -g schedutil; "
+      "the firmware limits the clock (throttled); give it a fan, then run: "
+      "vcgencmd get_throttled");
+  device.mutable_info()->set_health("uncontrolled: " +
+                                    device.info().uncontrolled());
   device.mutable_info()->set_noise_floor(0.2);
   device.set_measure_only(true);
   device.set_sandbox("no_new_privs,uid,seccomp,tight,watch");
@@ -210,10 +224,43 @@ TEST(DoctorOfABoard, WhatIsWrongIsToldWithItsRemedy) {
   EXPECT_EQ(Get(findings, "versions")->level, Level::kFail);
   EXPECT_EQ(Get(findings, "clock")->level, Level::kWarn);
   EXPECT_EQ(Get(findings, "health")->level, Level::kWarn);
-  EXPECT_THAT(Get(findings, "health")->remedy, HasSubstr("performance"));
+  EXPECT_EQ(Get(findings, "health")->remedy,
+            "on the board: cpupower frequency-set -g schedutil; give it a fan, "
+            "then run: vcgencmd get_throttled");
   EXPECT_EQ(Get(findings, "noise")->level, Level::kWarn);
   EXPECT_EQ(Get(findings, "limits")->level, Level::kFail);
   EXPECT_EQ(Get(findings, "sandbox netns")->level, Level::kWarn);
+}
+
+TEST(DoctorOfBoards, ThoseThatAreOutAreNamed) {
+  v1::ListDevicesResponse fleet = Fleet();
+  EXPECT_EQ(ExamineBoards(fleet).level, Level::kWarn);
+  *fleet.add_devices() = GoodBoard();
+  EXPECT_EQ(ExamineBoards(fleet).level, Level::kOk);
+  EXPECT_EQ(ExamineBoards(fleet).what, "1 board(s), one build");
+  for (const char* id : {"pi-2", "pi-3", "pi-4", "pi-5"}) {
+    *fleet.add_devices() = GoodBoard();
+    fleet.mutable_devices()->rbegin()->mutable_info()->set_device_id(id);
+  }
+  fleet.mutable_devices(1)->set_presence(v1::PRESENCE_LOST);
+  fleet.mutable_devices(2)->mutable_standing()->set_trust(
+      v1::TRUST_QUARANTINED);
+  fleet.mutable_devices(3)->mutable_standing()->set_trust(v1::TRUST_BROKEN);
+  // Somebody took it out, and off.
+  fleet.mutable_devices(4)->set_presence(v1::PRESENCE_LOST);
+  fleet.mutable_devices(4)->mutable_standing()->set_operator_state(
+      v1::OPERATOR_STATE_MAINTENANCE);
+  const Finding out = ExamineBoards(fleet);
+  EXPECT_EQ(out.level, Level::kWarn);
+  EXPECT_EQ(out.what,
+            "5 board(s); 3 of no use now: pi-2 lost, pi-3 quarantined, pi-4 "
+            "broken, one build");
+  EXPECT_EQ(out.remedy, "regatta doctor --device ID");
+  fleet.mutable_devices(0)->set_agent_version("0.9");
+  const Finding old = ExamineBoards(fleet);
+  EXPECT_THAT(old.what, HasSubstr("1 of another build"));
+  EXPECT_THAT(old.what, HasSubstr("differs: pi-1"));
+  EXPECT_THAT(old.remedy, HasSubstr("deploy/install-agent"));
 }
 
 TEST(DoctorOfABoard, WaitingForApprovalNamesTheCommand) {

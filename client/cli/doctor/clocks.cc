@@ -3,27 +3,19 @@
 #include <time.h>
 
 #include <algorithm>
-#include <fstream>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "base/clock.h"
 #include "client/cli/doctor/doctor.h"
+#include "client/cli/doctor/judge.h"
 #include "device_agent/probe/clock_control.h"
 #include "device_agent/probe/machine.h"
 #include "device_agent/sensors/sensor_list.h"
+#include "device_agent/spawner/file_text.h"
 
 namespace regatta::cli {
 namespace {
-
-std::string FirstWord(const std::string& path) {
-  std::ifstream file(path);
-  std::string word;
-  file >> word;
-  return word;
-}
 
 // The smallest step that the clock of timed runs is seen to make.
 int64_t SmallestStepNs() {
@@ -41,7 +33,7 @@ int64_t SmallestStepNs() {
 
 Finding ExamineResolution(const std::string& root) {
   const int64_t step = SmallestStepNs();
-  const std::string source = FirstWord(
+  const std::string source = FirstLine(
       root +
       "/sys/devices/system/clocksource/clocksource0/current_clocksource");
   const std::string what =
@@ -79,16 +71,14 @@ Finding ExamineGovernor(const std::string& root, const std::vector<int>& cpus) {
   if (found.empty()) {
     return {Level::kOk, "governor", "performance on every processor", ""};
   }
-  constexpr absl::string_view kRun = "; run: ";
-  const size_t remedy = found.find(std::string(kRun));
+  const ClockVerdict verdict = JudgeClocks(found);
   return {Level::kWarn, "governor",
-          absl::StrCat(HealthOf(found.substr(0, remedy)),
-                       ": times wander, so that small gains cannot be "
-                       "told from noise"),
-          remedy == std::string::npos
+          HealthOf(verdict.what) +
+              ": times wander, so that small gains cannot be told from noise",
+          verdict.remedy.empty()
               ? "on hardware: modprobe the cpufreq driver; a virtual machine "
                 "has none"
-              : found.substr(remedy + kRun.size())};
+              : verdict.remedy};
 }
 
 std::vector<Finding> ExamineSensors(const std::string& root,

@@ -1,19 +1,17 @@
 #include "client/cli/doctor/device.h"
 
-#include <cstdlib>
 #include <string>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "client/cli/doctor/judge.h"
 #include "client/cli/format.h"
 #include "proto/outcome_names.h"
 
 namespace regatta::cli {
 namespace {
 
-constexpr int64_t kSkewMs = 2'000;
 // Of A/A times: gains below it cannot be told.
 constexpr double kNoisy = 0.03;
 
@@ -82,11 +80,6 @@ Finding ExamineCanary(const v1::DeviceStatus& device) {
           ""};
 }
 
-// The part of a compiler's version that is the same for all kinds of target.
-std::string SourcesOf(const std::string& compiler_version) {
-  return compiler_version.substr(0, compiler_version.find('/'));
-}
-
 Finding ExamineVersions(const v1::DeviceStatus& device,
                         const v1::ListDevicesResponse& fleet) {
   const v1::PeerFacts& server = fleet.server();
@@ -115,9 +108,9 @@ Finding ExamineClock(const v1::DeviceStatus& device) {
   }
   const int64_t offset = device.clock_offset_ms();
   const std::string what =
-      absl::StrFormat("wall clock %d ms %s the tracker's when it connected",
-                      std::abs(offset), offset >= 0 ? "ahead of" : "behind");
-  if (std::abs(offset) <= kSkewMs) return {Level::kOk, "clock", what, ""};
+      absl::StrCat("wall clock ", OffsetText(offset),
+                   " the tracker's when it connected");
+  if (!IsSkewed(offset)) return {Level::kOk, "clock", what, ""};
   return {Level::kWarn, "clock",
           what +
               ": its certificate may not count, and dates of its records "
@@ -132,11 +125,9 @@ Finding ExamineHealth(const v1::DeviceInfo& info) {
   if (info.health() == "probing" || info.health().empty()) {
     return {Level::kOk, "health", "it is being measured", ""};
   }
-  const bool governor = absl::StrContains(info.health(), "governor ") &&
-                        !absl::StrContains(info.health(), "no cpufreq");
-  return {
-      Level::kWarn, "health", info.health(),
-      governor ? "on the board: cpupower frequency-set -g performance" : ""};
+  const std::string remedy = JudgeClocks(info.uncontrolled()).remedy;
+  return {Level::kWarn, "health", info.health(),
+          remedy.empty() ? "" : "on the board: " + remedy};
 }
 
 Finding ExamineNoise(const v1::DeviceInfo& info) {

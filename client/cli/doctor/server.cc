@@ -1,6 +1,5 @@
 // The server and, behind it, the tracker: reached, how fast, agreeing.
 #include <algorithm>
-#include <cstdlib>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +7,7 @@
 #include "base/certs/identity.h"
 #include "base/clock.h"
 #include "client/cli/doctor/doctor.h"
+#include "client/cli/doctor/judge.h"
 #include "client/cli/server_address.h"
 #include "client/cli/server_client.h"
 #include "compiler/codegen/compiler_version.h"
@@ -18,16 +18,14 @@ namespace {
 constexpr int kCalls = 5;
 // Progress of a job comes by such calls.
 constexpr absl::Duration kSlow = absl::Milliseconds(200);
-// Certificates and dates of records bear more; nothing is timed by it.
-constexpr int64_t kSkewMs = 2'000;
 
 Finding ExamineSkew(const std::string& who, int64_t their_unix_ms,
                     absl::Time middle) {
   const int64_t skew = their_unix_ms - absl::ToUnixMillis(middle);
   const std::string what =
-      absl::StrFormat("the %s's wall clock is %d ms %s this machine's", who,
-                      std::abs(skew), skew >= 0 ? "ahead of" : "behind");
-  if (std::abs(skew) <= kSkewMs) {
+      absl::StrCat("the ", who, "'s wall clock is ", OffsetText(skew),
+                   " this machine's");
+  if (!IsSkewed(skew)) {
     return {Level::kOk, who + " clock", what, ""};
   }
   return {Level::kWarn, who + " clock",
@@ -63,37 +61,6 @@ Finding ExamineCompiler(const v1::PeerFacts& server) {
                        ", this program ", own,
                        ": what is compiled here is not what was measured"),
           "install one build everywhere"};
-}
-
-// Boards that the server's work does not go to, for their compiler is another.
-Finding ExamineBoards(const v1::ListDevicesResponse& fleet) {
-  std::vector<std::string> others;
-  int64_t lost = 0;
-  for (const v1::DeviceStatus& device : fleet.devices()) {
-    if (device.presence() == v1::PRESENCE_LOST) ++lost;
-    if (device.agent_version() != fleet.server().version() ||
-        // Of other kinds of target the tool differs.
-        device.compiler_version().substr(0,
-                                         device.compiler_version().find('/')) !=
-            fleet.server().compiler_version().substr(
-                0, fleet.server().compiler_version().find('/'))) {
-      others.push_back(device.info().device_id());
-    }
-  }
-  const std::string all =
-      absl::StrCat(fleet.devices_size(), " board(s), ", lost, " lost");
-  if (fleet.devices().empty()) {
-    return {Level::kWarn, "boards", "no board has registered",
-            "regatta-agent --tracker HOST:PORT, on a board"};
-  }
-  if (others.empty()) return {Level::kOk, "boards", all + ", one build", ""};
-  return {
-      Level::kWarn, "boards",
-      absl::StrCat(all, "; ", others.size(),
-                   " of another build than the server, which get no work "
-                   "while their compiler differs; the first: ",
-                   others.front()),
-      "regatta device drain ID --reason upgrade, then deploy/install-agent"};
 }
 
 Finding ExamineProtection(const ServerAddress& address) {

@@ -85,6 +85,25 @@ TEST_F(ClockControlTest, AJetsonsLowerPowerModeIsNamed) {
             "performance; nvpmodel power mode 2; run: nvpmodel -m 0");
 }
 
+TEST_F(ClockControlTest, WhatWasFoundComesApartAgain) {
+  Governor(0, "schedutil");
+  Put("/var/lib/nvpmodel/status", "pmode:0002 fmode:cool");
+  Put("/sys/devices/platform/soc/soc:firmware/get_throttled", "4");
+  const std::vector<ClockFinding> findings = ClockFindings(Found({0}));
+  ASSERT_EQ(findings.size(), 3u);
+  EXPECT_EQ(findings[0].what, "governor schedutil on cpu0");
+  EXPECT_EQ(findings[0].remedy, "cpupower frequency-set -g performance");
+  EXPECT_EQ(findings[1].what, "nvpmodel power mode 2");
+  EXPECT_EQ(findings[1].remedy, "nvpmodel -m 0");
+  EXPECT_EQ(findings[2].what, "the firmware limits the clock (throttled)");
+  EXPECT_EQ(findings[2].remedy,
+            "give it the board's own power supply and a fan, then run: "
+            "vcgencmd get_throttled");
+  EXPECT_TRUE(ClockFindings("").empty());
+  ASSERT_EQ(ClockFindings("no cpufreq governor").size(), 1u);
+  EXPECT_EQ(ClockFindings("no cpufreq governor")[0].remedy, "");
+}
+
 TEST_F(ClockControlTest, AFirmwareThatLimitsARaspberryPiNowIsNamed) {
   Governor(0, "performance");
   const std::string file =
