@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/one_line.h"
 #include "base/redact.h"
 #include "base/strings.h"
 
@@ -54,11 +55,13 @@ std::string Json(std::string_view time, LogLevel level,
 
 // A value as it stands where it is one word, else in quotes.
 std::string Quoted(const std::string& value) {
-  const bool word =
-      !value.empty() && value.find_first_of(" \t\n\r\"=\\") == value.npos;
+  const bool word = !value.empty() &&
+                    value.find_first_of(" \"=\\") == value.npos &&
+                    OneLine(value) == value;
+  // JSON leaves some control characters as they are.
   return word ? value
-              : nlohmann::json(value).dump(
-                    -1, ' ', false, nlohmann::json::error_handler_t::replace);
+              : OneLine(nlohmann::json(value).dump(
+                    -1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 void Write(const std::string& line) {
@@ -118,7 +121,7 @@ std::string FormatLogLine(LogFormat format, std::string_view time,
   static constexpr const char* kNames[] = {"info", "warning", "error"};
   std::string line =
       absl::StrCat(ToAbsl(time), " ", kNames[static_cast<int>(level)], " ",
-                   ToAbsl(program), ": ", text);
+                   ToAbsl(program), ": ", OneLine(text));
   for (const LogField& field : fields) {
     absl::StrAppend(&line, " ", ToAbsl(field.name), "=",
                     Quoted(Redact(field.value)));

@@ -4,7 +4,8 @@
 //   LOG(kWarning) << LogEvent("lease_lost") << LogDevice(id) << LogTrial(trial)
 //                 << "the lease of " << id << " ran out";
 //
-// As text: time, level, program, message, then the fields as name=value. As
+// As text: time, level, program, message, then the fields as name=value, with
+// control characters written out (base/one_line.h): nothing forges a line. As
 // JSON: one object a line with ts (RFC 3339, UTC), severity (info, warning,
 // error), daemon, source (file:line), message and, where they were given, the
 // fields by name, all of them text. docs/logs.md lists the events.

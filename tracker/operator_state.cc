@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/one_line.h"
 #include "base/status_macros.h"
 #include "proto/outcome_names.h"
 
@@ -370,13 +371,13 @@ v1::DeviceStanding NewStanding(const std::string& device_id,
 }
 
 std::string Brief(std::string_view text) {
-  if (text.size() <= kMaxReasonBytes) return std::string(text);
+  if (text.size() <= kMaxReasonBytes) return OneLine(text);
   size_t end = kMaxReasonBytes;
   // Not within a character of UTF-8.
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) {
     --end;
   }
-  return std::string(text.substr(0, end)) + "...";
+  return OneLine(text.substr(0, end)) + "...";
 }
 
 void SetTrust(v1::Trust trust, const std::string& reason, const std::string& by,

@@ -419,7 +419,8 @@ void TrackerCore::OnRelease(Agent& agent, const v1::Release& release) {
   if (release.device_fault()) {
     NoteTrial(device_id, /*fault=*/true, Brief(release.reason()));
     RequeueLost(*work, device_id,
-                absl::StrCat("device ", device_id, ": ", release.reason()),
+                absl::StrCat("device ", device_id, ": ",
+                             Brief(release.reason())),
                 /*device_fault=*/true);
   } else {
     Requeue(*work);

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "tracker/operator_state.h"
 #include "tracker/tracker_core.h"
 
 namespace regatta {
@@ -59,7 +60,7 @@ void TrackerCore::OnLeaving(Agent& agent, const v1::Leaving& leaving) {
                      std::min(absl::Milliseconds(leaving.returns_within_ms()),
                               options_.longest_reboot);
   Watch(agent);
-  LOG(kInfo) << "agent " << agent.id << " leaves: " << leaving.reason();
+  LOG(kInfo) << "agent " << agent.id << " leaves: " << Brief(leaving.reason());
 }
 
 }  // namespace regatta

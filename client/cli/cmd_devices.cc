@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/one_line.h"
 #include "client/cli/commands.h"
 #include "client/cli/documents.h"
 #include "client/cli/exit_code.h"
@@ -83,7 +84,7 @@ void PrintDevices(const v1::ListDevicesResponse& response) {
     }
   }
   std::cout << FormatTable(rows);
-  for (const std::string& note : notes) std::cout << note << "\n";
+  for (const std::string& note : notes) std::cout << OneLine(note) << "\n";
   std::cout << "Noise is the measured spread between two timings of one "
                "kernel; peak is f32, measured, of one core of a CPU or of the "
                "whole device.\n";

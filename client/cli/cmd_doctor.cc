@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/one_line.h"
 #include "client/cli/commands.h"
 #include "client/cli/doctor/device.h"
 #include "client/cli/doctor/doctor.h"
@@ -65,9 +66,9 @@ void Print(const std::vector<Examined>& examined) {
       const std::string name = absl::StrCat(area.area, ", ", finding.check);
       std::cout << LevelName(finding.level)
                 << std::string(finding.level == Level::kOk ? 4 : 2, ' ') << name
-                << ": " << finding.what << "\n";
+                << ": " << OneLine(finding.what) << "\n";
       if (!finding.remedy.empty()) {
-        std::cout << "      do: " << finding.remedy << "\n";
+        std::cout << "      do: " << OneLine(finding.remedy) << "\n";
       }
     }
   }
