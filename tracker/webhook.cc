@@ -22,15 +22,20 @@ Webhook::~Webhook() {
 }
 
 void Webhook::Notify(const v1::DeviceEvent& event) {
+  bool news = false;
   {
     std::lock_guard lock(mutex_);
     if (queue_.size() >= kMaxQueued) {
       queue_.pop_front();
       ++dropped_;
+      news = !std::exchange(overflowing_, true);
     }
     queue_.push_back(EventJson(event));
   }
   changed_.notify_all();
+  if (!news) return;
+  LOG(kWarning) << "more than " << kMaxQueued
+                << " events wait for the webhook; the oldest are dropped";
 }
 
 int64_t Webhook::dropped() const {
@@ -45,6 +50,7 @@ void Webhook::Run() {
     if (ending_) return;
     const std::string body = std::move(queue_.front());
     queue_.pop_front();
+    if (queue_.empty()) overflowing_ = false;
     absl::Duration wait = first_wait_;
     for (int left = kTries; left > 0; --left) {
       lock.unlock();

@@ -34,7 +34,8 @@ class Webhook {
   // Drops what waits.
   ~Webhook();
 
-  // Never blocks.
+  // Never blocks. The first event that is dropped since the queue was empty is
+  // logged; dropped() counts all, also those that no try got through.
   void Notify(const v1::DeviceEvent& event);
   int64_t dropped() const;
 
@@ -47,6 +48,7 @@ class Webhook {
   std::condition_variable changed_;
   std::deque<std::string> queue_;
   int64_t dropped_ = 0;
+  bool overflowing_ = false;
   bool ending_ = false;
   std::thread thread_;  // last: starts when the rest is ready
 };

@@ -475,12 +475,16 @@ TEST(Webhook, TriesAgainKeepsTheOrderAndDropsTheOldest) {
   v1::DeviceEvent event;
   event.set_device_id("d1");
   event.set_reason("a \"quoted\" reason");
+  ::testing::internal::CaptureStderr();
   // One may be taken already; the queue holds 256 beside it.
   const int sent = static_cast<int>(Webhook::kMaxQueued) + 10;
   for (int i = 0; i < sent; ++i) {
     event.set_what(absl::StrCat("e", i));
     hook.Notify(event);
   }
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("more than 256 events wait for the webhook"));
+  EXPECT_EQ(log.find("more than"), log.rfind("more than")) << "once is enough";
   const int64_t dropped = hook.dropped();
   EXPECT_GE(dropped, 9);
   EXPECT_LE(dropped, 10);
