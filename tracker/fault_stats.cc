@@ -70,6 +70,10 @@ void FaultStats::Rebooted(const std::string& device_id, SteadyTime now) {
 void FaultStats::Reset(const std::string& device_id) {
   const auto found = boards_.find(device_id);
   if (found == boards_.end()) return;
+  if (found->second.device_class.empty()) {
+    boards_.erase(found);
+    return;
+  }
   Count(device_id, found->second, -1);
   found->second = {.device_class = found->second.device_class};
   Count(device_id, found->second, +1);
@@ -149,12 +153,16 @@ std::string FaultStats::WhyQuarantine(std::string_view device_id,
   return "";
 }
 
+void ClassBrake::DropOld(Class& c, SteadyTime now) {
+  std::erase_if(c.taken_out,
+                [now](const auto& one) { return now - one.second >= kWindow; });
+}
+
 bool ClassBrake::TakeOut(const std::string& device_class,
                          const std::string& agent_id, int agents,
                          SteadyTime now) {
   Class& c = classes_[device_class];
-  std::erase_if(c.taken_out,
-                [now](const auto& one) { return now - one.second >= kWindow; });
+  DropOld(c, now);
   if (c.taken_out.contains(agent_id)) return true;
   if (std::ssize(c.taken_out) >= std::max(1, agents / 10)) return false;
   c.taken_out[agent_id] = now;
@@ -194,10 +202,14 @@ void ClassBrake::ExtendBy(absl::Duration stall) {
   }
 }
 
-std::vector<std::string> ClassBrake::Due(SteadyTime now) const {
+std::vector<std::string> ClassBrake::Due(SteadyTime now) {
   std::vector<std::string> due;
-  for (const auto& [name, c] : classes_) {
-    if (!c.why.empty() && now - c.stopped >= kWindow) due.push_back(name);
+  for (auto it = classes_.begin(); it != classes_.end();) {
+    Class& c = it->second;
+    DropOld(c, now);
+    if (!c.why.empty() && now - c.stopped >= kWindow) due.push_back(it->first);
+    it = c.why.empty() && c.taken_out.empty() ? classes_.erase(it)
+                                              : std::next(it);
   }
   return due;
 }

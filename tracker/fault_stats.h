@@ -109,8 +109,9 @@ class ClassBrake {
   std::string Why(std::string_view device_class) const;
   // This process was stalled: nothing was seen of any class meanwhile.
   void ExtendBy(absl::Duration stall);
-  // Stopped for ten minutes.
-  std::vector<std::string> Due(SteadyTime now) const;
+  // Classes that have been stopped for ten minutes. Forgets those of which nothing
+  // counts any more.
+  std::vector<std::string> Due(SteadyTime now);
 
  private:
   struct Class {
@@ -118,6 +119,8 @@ class ClassBrake {
     std::string why;
     SteadyTime stopped;
   };
+  static void DropOld(Class& c, SteadyTime now);
+
   std::map<std::string, Class, std::less<>> classes_;
 };
 

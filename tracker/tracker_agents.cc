@@ -168,6 +168,7 @@ void TrackerCore::DropDevice(const std::string& device_id) {
                                  " no longer serves device ", device_id));
     }
   }
+  lost_runs_.erase(device_id);
   registry_.RemoveDevice(device_id);
   faults_.Place(device_id, "");
   // Nobody has decided anything about it.

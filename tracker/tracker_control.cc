@@ -280,6 +280,22 @@ void TrackerCore::ForgetStanding(const std::string& device_id) {
   if (decided) return;
   standings_.Forget(device_id);
   power_.Forget(device_id);
+  faults_.Reset(device_id);
+}
+
+void TrackerCore::ForgetDevicesOf(const std::string& agent_id) {
+  std::vector<std::string> ids;
+  for (const auto& [id, standing] : standings_.all()) {
+    const Device* device = registry_.FindDevice(id);
+    if (standing.agent_id() == agent_id &&
+        (device == nullptr || device->agent_id == agent_id)) {
+      ids.push_back(id);
+    }
+  }
+  for (const std::string& id : ids) {
+    ForgetStanding(id);
+    lost_runs_.erase(id);
+  }
 }
 
 void TrackerCore::AdvanceHolds(SteadyTime now) {

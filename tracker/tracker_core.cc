@@ -52,9 +52,7 @@ TrackerCore::TrackerCore(const TrackerOptions& options, const Clock& clock,
       if (absl::Status status = store_.Forget(known.agent_id); !status.ok()) {
         LOG(kWarning) << status.message();
       }
-      for (const v1::DeviceInfo& info : known.devices) {
-        ForgetStanding(info.device_id());
-      }
+      ForgetDevicesOf(known.agent_id);
       continue;
     }
     Agent& agent = registry_.Upsert(known.agent_id);

@@ -198,6 +198,8 @@ class TrackerCore {
   void ConfirmStop(const Agent& agent, int64_t lease_epoch);
   // Of a device that is gone: what a person decided is kept for its return.
   void ForgetStanding(const std::string& device_id);
+  // The agent is forgotten: its devices are, and those that it once had.
+  void ForgetDevicesOf(const std::string& agent_id);
   void AdvanceHolds(SteadyTime now);
 
   // --- canaries (tracker_canaries.cc)

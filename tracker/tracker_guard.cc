@@ -153,6 +153,9 @@ bool TrackerCore::BarTurns(SessionId session, Agent& agent) {
 
 void TrackerCore::Bar(SessionId session, const std::string& agent_id,
                       const std::string& what, const std::string& why) {
+  std::erase_if(barred_, [now = clock_.Steady()](const auto& entry) {
+    return now >= entry.second;
+  });
   barred_[agent_id] = clock_.Steady() + options_.barred;
   LOG(kWarning) << LogEvent("agent_barred") << LogAgent(agent_id)
                 << LogReason(why) << "agent " << agent_id

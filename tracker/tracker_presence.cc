@@ -163,10 +163,8 @@ void TrackerCore::Forget(const Agent& agent) {
   if (absl::Status status = store_.Forget(id); !status.ok()) {
     LOG(kWarning) << status.message();
   }
-  for (const std::string& device : agent.device_ids) {
-    ForgetStanding(device);
-    faults_.Place(device, "");
-  }
+  for (const std::string& device : agent.device_ids) faults_.Place(device, "");
+  ForgetDevicesOf(id);
   dirty_agents_.erase(id);
   looks_.Erase(id);
   registry_.Remove(id);

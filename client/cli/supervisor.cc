@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -17,6 +18,8 @@
 
 namespace regatta::cli {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr auto kPoll = std::chrono::milliseconds(20);
 
@@ -113,9 +116,35 @@ absl::Status Supervisor::Start(DaemonSpec spec,
   }
 }
 
+// The daemon goes on writing to the file that it has open, so that is copied and
+// emptied, not renamed.
+absl::Status Supervisor::BoundLog(Daemon& daemon) {
+  const std::string& path = daemon.spec.log_path;
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  if (error || size < static_cast<uintmax_t>(daemon.spec.log_limit)) {
+    return absl::OkStatus();
+  }
+  const std::string older = path + ".1";
+  fs::copy_file(path, older, fs::copy_options::overwrite_existing, error);
+  absl::Status status;
+  if (error) {
+    status = absl::UnavailableError(
+        absl::StrCat("what ", path, " held is dropped: it cannot be copied to ",
+                     older, ": ", error.message()));
+    fs::remove(older, error);
+  }
+  fs::resize_file(path, 0, error);
+  daemon.log_start = 0;
+  return status;
+}
+
 void Supervisor::Tend(const std::function<void(const std::string&)>& log) {
   for (Daemon& daemon : daemons_) {
     const SteadyTime now = clock_.Steady();
+    if (absl::Status bound = BoundLog(daemon); !bound.ok()) {
+      log(std::string(bound.message()));
+    }
     int wait_status = 0;
     if (daemon.pid > 0 &&
         waitpid(daemon.pid, &wait_status, WNOHANG) == daemon.pid) {

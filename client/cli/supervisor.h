@@ -4,6 +4,9 @@
 // restarts what dies, and stops them in reverse order. A daemon that dies
 // before it was ever ready is not restarted: its last log line says why.
 //
+// A daemon's log is bounded: at its limit what it holds moves to LOG.1, over what
+// was there; a line that is written in that moment may be missing.
+//
 // Children get SIGTERM when this process dies, however it dies.
 //
 // Not thread-safe: everything happens on the thread that calls.
@@ -29,6 +32,7 @@ struct DaemonSpec {
   std::string program;  // path
   std::vector<std::string> arguments;
   std::string log_path;  // standard output and error are appended here
+  int64_t log_limit = int64_t{32} << 20;  // bytes; twice that with LOG.1
   // What stops it at once, one after the other; each another signal.
   std::vector<int> stop_signals = {SIGTERM};
   // Whether it serves now; asked until it is first true.
@@ -52,7 +56,7 @@ class Supervisor {
   // last log line when it dies first; DeadlineExceeded after kReadyLimit;
   // Cancelled when `stop` says so.
   absl::Status Start(DaemonSpec spec, const std::function<bool()>& stop);
-  // Reaps and restarts what died; call often. `log` gets a line per event.
+  // Reaps and restarts what died, and bounds logs; call often. `log` gets a line per event.
   void Tend(const std::function<void(const std::string&)>& log);
   // Ends all, last started first.
   void StopAll();
@@ -68,6 +72,7 @@ class Supervisor {
   };
 
   absl::Status Launch(Daemon& daemon);
+  static absl::Status BoundLog(Daemon& daemon);
 
   const Clock& clock_;
   std::vector<Daemon> daemons_;

@@ -117,6 +117,35 @@ TEST_F(SupervisorTest, AMissingProgramIsNamed) {
       << status;
 }
 
+TEST_F(SupervisorTest, ALogIsBoundedWhileItsDaemonGoesOnWriting) {
+  DaemonSpec spec = Script(
+      "talker",
+      "touch talker.ready\ni=0\nwhile [ $i -lt 400 ]; do i=$((i+1)); echo "
+      "\"line $i\"; done\ntouch talker.spoke\n"
+      "while [ ! -e go ]; do sleep 0.05; done\necho after\n"
+      "trap 'exit 0' TERM\nwhile :; do sleep 0.1; done\n");
+  spec.log_limit = 1000;
+  WriteFile(spec.log_path + ".1", "of long ago\n");
+  ASSERT_TRUE(supervisor_.Start(spec, Never).ok());
+  const std::string path = dir_.path();
+  ASSERT_TRUE(WaitFor(kLimit, [&] {
+    return std::filesystem::exists(path + "/talker.spoke");
+  }));
+  const std::string before = ReadFile(spec.log_path);
+  const auto note = [&](const std::string& e) { events_.push_back(e); };
+  supervisor_.Tend(note);
+  EXPECT_EQ(ReadFile(spec.log_path + ".1"), before);
+  EXPECT_EQ(ReadFile(spec.log_path), "");
+  EXPECT_TRUE(before.ends_with("line 400\n")) << before;
+  WriteFile(path + "/go", "");
+  EXPECT_TRUE(WaitFor(kLimit, [&] {
+    supervisor_.Tend(note);
+    return ReadFile(spec.log_path) == "after\n";
+  }));
+  EXPECT_EQ(ReadFile(spec.log_path + ".1"), before) << "below its limit";
+  EXPECT_TRUE(events_.empty()) << events_[0];
+}
+
 TEST_F(SupervisorTest, ALogThatCannotBeWrittenIsNamed) {
   DaemonSpec spec = Patient("one");
   spec.log_path = dir_.path() + "/none/one.log";

@@ -307,6 +307,43 @@ TEST_F(FaultTest, ATenthOfAClassIsCountedInMachinesNotInDevices) {
               HasSubstr("more than 1 of 5 znver4-2c boards"));
 }
 
+TEST(ClassBrake, AWindowThatPassedLeavesNothing) {
+  ClassBrake brake;
+  const SteadyTime start{1};
+  EXPECT_TRUE(brake.TakeOut("x", "a1", 2, start));
+  EXPECT_FALSE(brake.TakeOut("x", "a2", 2, start));
+  EXPECT_TRUE(brake.Stop("x", "many", start));
+  EXPECT_TRUE(brake.Due(start + absl::Minutes(9)).empty());
+  // A stall of this process is no time in which anything was seen.
+  brake.ExtendBy(absl::Minutes(5));
+  EXPECT_TRUE(brake.Due(start + absl::Minutes(14)).empty());
+  EXPECT_THAT(brake.Due(start + absl::Minutes(15)), ElementsAre("x"));
+  EXPECT_TRUE(brake.Lift("x"));
+  EXPECT_THAT(brake.Due(start + absl::Minutes(15)), IsEmpty());
+  EXPECT_FALSE(brake.Lift("x")) << "forgotten";
+  EXPECT_TRUE(brake.TakeOut("x", "a2", 2, start + absl::Minutes(15)));
+}
+
+// What an agent once showed goes with it, under whatever names.
+TEST_F(FaultTest, AForgottenAgentLeavesNoDeviceBehind) {
+  SessionId board{};
+  for (int i = 0; i < 5; ++i) {
+    v1::Hello hello =
+        MakeHello("a1", {MakeDevice(absl::StrCat("name", i))}, "i1");
+    board = Connect(hello);
+  }
+  ConnectBoard("2");
+  Wait(options_.tick);
+  EXPECT_EQ(store_.devices.size(), 6u) << "what was decided is kept meanwhile";
+  Disconnect(board);
+  Wait(options_.lost + absl::Seconds(2));
+  clock_.Advance(options_.forget_agent + absl::Hours(1));
+  ConnectBoard("2");
+  Wait(absl::Seconds(2) + options_.stall);
+  EXPECT_EQ(store_.devices.size(), 1u);
+  EXPECT_TRUE(store_.devices.contains("d2"));
+}
+
 TEST_F(FaultTest, TheSameFailureOverAndOverIsOneAndItsTextIsCut) {
   const StreamId server = Attach();
   const SessionId one = ConnectBoard("1");
