@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
-#include "tracker/lease_proof.h"
 #include "tracker/operator_state.h"
 #include "tracker/tracker_core.h"
 
@@ -100,17 +99,11 @@ void TrackerCore::StartCanaries() {
     device->canary = id;
     agent.loop.Dispatched(clock_.Steady());
     v1::TrackerMessage message;
-    v1::Assignment* assignment = message.mutable_assign()->mutable_assignment();
-    assignment->set_assignment_id(id);
-    assignment->set_mode(v1::ASSIGNMENT_MODE_SCREEN);
-    assignment->set_attempt(lease.attempt);
-    assignment->set_lease_epoch(lease.epoch);
-    assignment->set_lease_proof(
-        LeaseProof(store_.lease_secret(), agent.id, id, lease.epoch));
-    assignment->set_lease_ms(absl::ToInt64Milliseconds(options_.lease));
-    assignment->set_device_id(device_id);
+    v1::Assignment& assignment =
+        *message.mutable_assign()->mutable_assignment();
+    assignment = MakeAssignment(lease, v1::ASSIGNMENT_MODE_SCREEN);
     for (const v1::TrialSpec& trial : trials) {
-      *assignment->add_trials() = trial;
+      *assignment.add_trials() = trial;
     }
     Send(*agent.session, std::move(message));
     Reindex(agent);

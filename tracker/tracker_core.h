@@ -360,6 +360,9 @@ class TrackerCore {
   void MarkAllDirty();
   void DispatchDirty();
   bool RecordHolders(const std::vector<std::string>& assignment_ids);
+  // Of the lease, without trials.
+  v1::Assignment MakeAssignment(const Lease& lease,
+                                v1::AssignmentMode mode) const;
   void SendAssign(const std::string& assignment_id);
 
   // --- what time alone makes of agents (tracker_presence.cc). Each is looked

@@ -325,27 +325,34 @@ bool TrackerCore::RecordHolders(
   return false;
 }
 
+v1::Assignment TrackerCore::MakeAssignment(const Lease& lease,
+                                           v1::AssignmentMode mode) const {
+  v1::Assignment assignment;
+  assignment.set_assignment_id(lease.assignment_id);
+  assignment.set_mode(mode);
+  assignment.set_attempt(lease.attempt);
+  assignment.set_lease_epoch(lease.epoch);
+  assignment.set_lease_proof(LeaseProof(store_.lease_secret(), lease.agent_id,
+                                        lease.assignment_id, lease.epoch));
+  assignment.set_lease_ms(absl::ToInt64Milliseconds(options_.lease));
+  assignment.set_device_id(lease.device_id);
+  return assignment;
+}
+
 void TrackerCore::SendAssign(const std::string& assignment_id) {
   const Lease& lease = *leases_.Find(assignment_id);
   WorkItem& work = *FindWork(assignment_id);
   work.dispatched = true;
   ++counts_.assignments;
   v1::TrackerMessage message;
-  v1::Assignment* assignment = message.mutable_assign()->mutable_assignment();
-  assignment->set_assignment_id(assignment_id);
-  assignment->set_mode(work.work.mode());
-  assignment->set_attempt(lease.attempt);
-  assignment->set_lease_epoch(lease.epoch);
-  assignment->set_lease_proof(LeaseProof(store_.lease_secret(), lease.agent_id,
-                                         assignment_id, lease.epoch));
-  assignment->set_lease_ms(absl::ToInt64Milliseconds(options_.lease));
-  assignment->set_device_id(lease.device_id);
+  v1::Assignment& assignment = *message.mutable_assign()->mutable_assignment();
+  assignment = MakeAssignment(lease, work.work.mode());
   // Trials that are timed against each other run together or not at all.
   const bool whole = work.work.mode() == v1::ASSIGNMENT_MODE_INTERLEAVE;
   for (int i = 0; i < work.work.trials_size(); ++i) {
     const TrialState& state = work.trials[i];
     if (!whole && (state.reported_attempt > 0 || state.committed)) continue;
-    *assignment->add_trials() = work.work.trials(i);
+    *assignment.add_trials() = work.work.trials(i);
   }
   Send(*registry_.FindAgent(lease.agent_id)->session, std::move(message));
 }
