@@ -4,11 +4,10 @@
 //   LOG(kWarning) << LogEvent("lease_lost") << LogDevice(id) << LogTrial(trial)
 //                 << "the lease of " << id << " ran out";
 //
-// As text: time, level, program, message, then the fields as name=value, with
-// control characters written out (base/one_line.h): nothing forges a line. As
-// JSON: one object a line with ts (RFC 3339, UTC), severity (info, warning,
-// error), daemon, source (file:line), message and, where they were given, the
-// fields by name, all of them text. docs/logs.md lists the events.
+// As text: time, level, program, message, the fields as name=value, all control
+// characters written out. As JSON: one object a line with ts (RFC 3339, UTC),
+// severity (info, warning, error), daemon, source (file:line), message and the
+// fields that were given, all of them text. docs/metrics.md lists the events.
 //
 // Nobody streams a secret. What looks like one is blotted out all the same
 // (base/redact.h), for it may stand in text that comes from elsewhere.
@@ -48,7 +47,7 @@ struct LogField {
   std::string_view name;  // a literal
   std::string value;
 };
-// What happened: one of the names in docs/logs.md.
+// What happened: one of the names in docs/metrics.md.
 inline LogField LogEvent(std::string_view name) {
   return {"event", std::string(name)};
 }
