@@ -29,6 +29,7 @@
 #include "proto/security/metrics_flags.h"
 #include "proto/security/security_flags.h"
 #include "server/job/job_manager.h"
+#include "server/log_inspection.h"
 #include "server/log_service.h"
 #include "server/query/lookup_stats.h"
 #include "server/query/rebuilds.h"
@@ -50,6 +51,7 @@ struct Flags {
   std::string listen = "127.0.0.1:7470";
   std::string tracker = "127.0.0.1:7471";
   std::string log;
+  double check_log_hours = 24;
   bool no_rebuilds = false;
   SecurityFlags security;
   MetricsFlags metrics;
@@ -86,6 +88,12 @@ void AddFlags(CLI::App* app, Flags* flags) {
                   "File to which privileged calls and refusals are appended")
       ->type_name("PATH")
       ->default_str("the tuning log's path with .audit.jsonl after it");
+  app->add_option("--check-log-hours", flags->check_log_hours,
+                  "Hours between two checks of the whole log, the first after "
+                  "a 24th of them; one that finds damage stops storing. 0: "
+                  "never")
+      ->check(CLI::Range(0.0, 8760.0))
+      ->capture_default_str();
   AddSecurityFlags(app, &flags->security);
   AddMetricsFlags(app, &flags->metrics);
   app->add_flag("--no-rebuilds", flags->no_rebuilds,
@@ -148,13 +156,15 @@ void AskTracker(TrackerClient* tracker, TuningServiceOptions* options) {
 }
 
 absl::StatusOr<std::unique_ptr<MetricsEndpoint>> ServeMetrics(
-    const Flags& flags, const JobManager* jobs, const LookupStats* lookups) {
+    const Flags& flags, const JobManager* jobs, const LookupStats* lookups,
+    const LogInspection* inspection) {
   const std::string log(absl::StripPrefix(flags.log, "sqlite:"));
-  return StartMetrics(flags.metrics, [jobs, lookups, log](MetricsPage& page) {
-    CollectProcess("regatta-server", REGATTA_VERSION,
-                   {{"compiler", CompilerVersionOfKind("cpu")}}, page);
-    CollectServer(*jobs, *lookups, log, page);
-  });
+  return StartMetrics(
+      flags.metrics, [jobs, lookups, inspection, log](MetricsPage& page) {
+        CollectProcess("regatta-server", REGATTA_VERSION,
+                       {{"compiler", CompilerVersionOfKind("cpu")}}, page);
+        CollectServer(*jobs, *lookups, *inspection, log, page);
+      });
 }
 
 int Serve(const Flags& flags) {
@@ -222,7 +232,10 @@ int Serve(const Flags& flags) {
   if (!server.ok()) return Fail(server.status());
   (*log)->NameHolder("regatta-server at " + (*server)->address());
 
-  const auto metrics = ServeMetrics(flags, jobs->get(), &lookups);
+  const LogInspection inspection(
+      log->get(), std::string(absl::StripPrefix(flags.log, "sqlite:")),
+      absl::Hours(flags.check_log_hours));
+  const auto metrics = ServeMetrics(flags, jobs->get(), &lookups, &inspection);
   if (!metrics.ok()) return Fail(metrics.status());
   std::thread committer([&] { (*jobs)->Run(); });
   tracker.Start(jobs->get());

@@ -10,9 +10,11 @@
 namespace regatta {
 
 void CollectServer(const JobManager& jobs, const LookupStats& lookups,
-                   const std::string& log_path, MetricsPage& page) {
+                   const LogInspection& inspection, const std::string& log_path,
+                   MetricsPage& page) {
   jobs.commit_stats().Collect(page);
   lookups.Collect(page);
+  inspection.Collect(page);
   const JobCounts counts = jobs.Count();
   for (const v1::JobState state :
        {v1::JOB_STATE_QUEUED, v1::JOB_STATE_RUNNING, v1::JOB_STATE_PAUSED}) {

@@ -6,6 +6,7 @@
 
 #include "base/metrics/metrics_page.h"
 #include "server/job/job_manager.h"
+#include "server/log_inspection.h"
 #include "server/query/lookup_stats.h"
 
 namespace regatta {
@@ -13,7 +14,8 @@ namespace regatta {
 // `log_path`: the tuning log's file, whose size is told with its write-ahead
 // log's. From any thread.
 void CollectServer(const JobManager& jobs, const LookupStats& lookups,
-                   const std::string& log_path, MetricsPage& page);
+                   const LogInspection& inspection, const std::string& log_path,
+                   MetricsPage& page);
 
 }  // namespace regatta
 

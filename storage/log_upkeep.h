@@ -19,6 +19,7 @@ namespace regatta {
 struct LogFinding {
   std::string where;  // "record 17 (trial 1/0/5)"
   std::string what;
+  bool derived = false;  // of what the records give; RebuildBest mends it
 };
 
 // Where a long operation is. False: stop, with Cancelled.

@@ -102,6 +102,10 @@ class TuningLog : public BestSource {
   // Who holds the log, for the error that a second opener gets, where that is
   // known only after it was opened. See OpenOptions::holder.
   virtual void NameHolder(const std::string& holder) = 0;
+  // For a log that was found to be damaged: from now on, until it is opened
+  // again, nothing is stored and every write fails with `why`, the first that
+  // was given. Reads go on.
+  virtual void Seal(const absl::Status& why) = 0;
 
   // Calls `visit` for each match, oldest first, until it returns false.
   virtual absl::Status ForEachRecord(

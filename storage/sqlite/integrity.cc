@@ -53,9 +53,9 @@ class Checker {
     return CheckBestKnown();
   }
 
-  void Found(std::string where, std::string what) {
+  void Found(std::string where, std::string what, bool derived = false) {
     if (++check_.findings > LogUpkeep::kMaxFindings) return;
-    visit_({std::move(where), std::move(what)});
+    visit_({std::move(where), std::move(what), derived});
   }
 
   absl::Status Begin(const char* phase, int64_t total = 0) {
@@ -313,7 +313,7 @@ class Checker {
       return [this, what](const Statement& row) {
         Found(absl::StrCat("best-known of ", row.Text(0), " on ", row.Text(1),
                            ", ", row.Int(2), " thread(s)"),
-              what);
+              what, /*derived=*/true);
         return absl::OkStatus();
       };
     };

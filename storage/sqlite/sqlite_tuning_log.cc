@@ -59,11 +59,20 @@ absl::Status SqliteTuningLog::Write(
     return absl::FailedPreconditionError(
         absl::StrCat(path_, ": the tuning log was opened to be read only"));
   }
+  {
+    std::lock_guard lock(seal_mutex_);
+    RETURN_IF_ERROR(sealed_);
+  }
   // What was committed to a file that nobody will ever open again is not
   // stored.
   RETURN_IF_ERROR(watch_.Check());
   RETURN_IF_ERROR(writer_->Write(operation));
   return watch_.Check();
+}
+
+void SqliteTuningLog::Seal(const absl::Status& why) {
+  std::lock_guard lock(seal_mutex_);
+  if (sealed_.ok()) sealed_ = why;
 }
 
 absl::Status SqliteTuningLog::PutWorkload(const WorkloadInfo& workload) {

@@ -7,6 +7,7 @@
 #define REGATTA_STORAGE_SQLITE_SQLITE_TUNING_LOG_H_
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -62,6 +63,7 @@ class SqliteTuningLog : public TuningLog {
   void NameHolder(const std::string& holder) override {
     lock_->NameHolder(holder);
   }
+  void Seal(const absl::Status& why) override;
   absl::Status ForEachRecord(
       const RecordFilter& filter,
       const std::function<bool(const StoredRecord&)>& visit) const override;
@@ -82,6 +84,8 @@ class SqliteTuningLog : public TuningLog {
   const std::string path_;
   const std::string log_id_;
   FileWatch watch_;
+  std::mutex seal_mutex_;
+  absl::Status sealed_;  // why nothing is stored; OK: it is
   // Destroyed from the last to the first: the readers close before the writer,
   // and the lock goes when the file is closed.
   std::unique_ptr<FileLock> lock_;

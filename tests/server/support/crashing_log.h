@@ -77,6 +77,7 @@ class CrashingLog : public TuningLog {
   void NameHolder(const std::string& holder) override {
     log_->NameHolder(holder);
   }
+  void Seal(const absl::Status& why) override { log_->Seal(why); }
   absl::Status ForEachRecord(
       const RecordFilter& filter,
       const std::function<bool(const StoredRecord&)>& visit) const override {
