@@ -25,6 +25,7 @@ namespace regatta {
 namespace {
 
 constexpr char kPrefix[] = "regatta-";
+constexpr char kAgentSuffix[] = "-agent";  // of the group of WeighAgent
 
 bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
@@ -41,8 +42,23 @@ int64_t KeyedValue(const std::string& path, absl::string_view key) {
   return 0;
 }
 
+// Whether `group` is the weighted one of an agent (WeighAgent) whose spawner
+// has died: the agent is still inside, and so is whatever it started since.
+bool Abandoned(const std::string& group) {
+  absl::string_view name = group;
+  name.remove_prefix(group.rfind('/') + 1);
+  if (!absl::ConsumePrefix(&name, kPrefix) ||
+      !absl::ConsumeSuffix(&name, kAgentSuffix)) {
+    return false;
+  }
+  const std::string members = FileText(group + "/cgroup.procs");
+  const std::vector<std::string> pids = absl::StrSplit(members, '\n');
+  return std::count(pids.begin(), pids.end(), std::string(name)) == 0;
+}
+
 // This process's place in a hierarchy: `controller` of version 1, or version 2
-// when empty. Most specific first; only existing directories.
+// when empty. Most specific first; only existing directories, and none of a
+// spawner that has died.
 std::vector<std::string> Places(absl::string_view controller) {
   std::string own;
   const std::string memberships = FileText("/proc/self/cgroup");
@@ -80,7 +96,9 @@ std::vector<std::string> Places(absl::string_view controller) {
     // Version 2 forbids groups with members beside limited children, so a
     // delegated parent or the root may serve where the own group does not.
     for (;;) {
-      if (Exists(place + "/cgroup.procs")) places.push_back(place);
+      if (Exists(place + "/cgroup.procs") && !Abandoned(place)) {
+        places.push_back(place);
+      }
       if (place.size() <= mount.size()) break;
       place.resize(place.rfind('/'));
     }
@@ -179,9 +197,11 @@ WeightedGroup::~WeightedGroup() {
 
 void CgroupTree::WeighAgent(pid_t agent, int weight) {
   if (cpu_.empty() || agent <= 1) return;  // its agent is gone: init's child
-  weighed_ =
-      WeightedGroup::Enter(absl::StrCat(cpu_, "/", kPrefix, getpid(), "-agent"),
-                           cpu_home_, weight, {getpid(), agent});
+  weighed_ = WeightedGroup::Enter(
+      absl::StrCat(cpu_, "/", kPrefix, getpid(), kAgentSuffix), cpu_home_,
+      weight, {getpid(), agent});
+  // That of an earlier spawner, which the agent has just left.
+  RemoveStale(cpu_);
 }
 
 CgroupTree CgroupTree::Probe() {

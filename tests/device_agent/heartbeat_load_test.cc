@@ -96,6 +96,56 @@ TEST(CpuWeightTest, TheAgentWeighsMoreThanACandidateAndThatMoreThanABuild) {
   EXPECT_EQ(WeightOf(getpid()), before) << "not where it was before";
 }
 
+// Where this process is in the hierarchies of processors.
+std::vector<std::string> CpuPlaces() {
+  std::vector<std::string> places;
+  for (const std::string& line : std::vector<std::string>(
+           absl::StrSplit(FileText("/proc/self/cgroup"), '\n'))) {
+    const std::vector<std::string> parts =
+        absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (parts.size() == 3 &&
+        (parts[1].empty() ||
+         absl::StrContains(absl::StrCat(",", parts[1], ","), ",cpu,"))) {
+      places.push_back(parts[2]);
+    }
+  }
+  return places;
+}
+
+TEST(CpuWeightTest, ASpawnerTakesTheAgentOutOfTheGroupOfADeadOne) {
+  const std::vector<std::string> home = CpuPlaces();
+  std::shared_ptr<SpawnerClient> first = StartSpawner();
+  ASSERT_NE(first, nullptr);
+  if (!Has(*first, "cpu_weight")) {
+    GTEST_SKIP() << "no control groups with weights here: "
+                 << first->SandboxText();
+  }
+  const std::string dead = absl::StrCat(first->pid());
+  ASSERT_NE(CpuPlaces(), home);
+  kill(first->pid(), SIGKILL);
+  first.reset();
+  EXPECT_EQ(WeightOf(getpid()), 10'000) << "nobody was there to put it back";
+  {
+    const std::shared_ptr<SpawnerClient> second = StartSpawner();
+    ASSERT_NE(second, nullptr);
+    ASSERT_TRUE(Has(*second, "cpu_weight"));
+    EXPECT_EQ(WeightOf(getpid()), 10'000);
+    for (const std::string& place : CpuPlaces()) {
+      EXPECT_FALSE(absl::StrContains(place, dead)) << place;
+      for (const char* mount : {"/sys/fs/cgroup", "/sys/fs/cgroup/cpu",
+                                "/sys/fs/cgroup/cpu,cpuacct"}) {
+        const std::string parent = mount + place.substr(0, place.rfind('/'));
+        EXPECT_NE(
+            access(absl::StrCat(parent, "/regatta-", dead, "-agent").c_str(),
+                   F_OK),
+            0)
+            << parent << " still has the dead one's";
+      }
+    }
+  }
+  EXPECT_EQ(CpuPlaces(), home);
+}
+
 TEST(CpuWeightTest, WithoutControlGroupsBuildsAreNiced) {
   const std::shared_ptr<SpawnerClient> spawner = StartSpawner({"cpu_weight"});
   ASSERT_NE(spawner, nullptr);
