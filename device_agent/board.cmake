@@ -98,7 +98,7 @@ if(REGATTA_COMPILER)
 endif()
 
 add_library(regatta_sensors STATIC
-  sensors/frequency_sensor.cc sensors/load_sensor.cc sensors/number_file.cc
+  sensors/busy_sensor.cc sensors/frequency_sensor.cc sensors/load_sensor.cc sensors/number_file.cc
   sensors/sensor_list.cc sensors/sensor_set.cc sensors/temperature_sensor.cc
   sensors/throttle_sensor.cc)
 target_link_libraries(regatta_sensors PUBLIC

@@ -1,7 +1,5 @@
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -53,40 +51,14 @@ struct Flags {
   std::string log_format;  // of the daemons; "": as this program's
 };
 
-absl::StatusOr<sockaddr_in> Resolve(const std::string& host, int port) {
-  addrinfo hints{};
-  hints.ai_family = AF_INET;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int rc = getaddrinfo(host.c_str(), nullptr, &hints, &found);
-  if (rc != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--listen: cannot resolve '", host, "': ", gai_strerror(rc)));
-  }
-  sockaddr_in address;
-  std::memcpy(&address, found->ai_addr, sizeof(address));
-  freeaddrinfo(found);
-  address.sin_port = htons(port);
-  return address;
-}
-
 // FailedPrecondition naming the address when it cannot be listened on; else the
 // port, chosen by the system when `port` is 0.
 absl::StatusOr<int> ProbePort(const std::string& host, int port) {
-  ASSIGN_OR_RETURN(sockaddr_in address, Resolve(host, port));
-  UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int on = 1;
-  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) !=
-          0 ||
-      listen(fd.get(), 1) != 0) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "cannot listen on ", host, ":", port, ": ", std::strerror(errno),
-        "; choose another address with --listen HOST:PORT"));
-  }
-  socklen_t size = sizeof(address);
-  getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size);
-  return ntohs(address.sin_port);
+  const auto listening = ListenOn(absl::StrCat(host, ":", port));
+  if (listening.ok()) return listening->port;
+  return absl::FailedPreconditionError(
+      absl::StrCat(std::string(listening.status().message()),
+                   "; choose another address with --listen HOST:PORT"));
 }
 
 // The server's port; the next one is the tracker's, and with certificates the
@@ -105,11 +77,11 @@ absl::StatusOr<int> ProbePorts(const std::string& host, int port, int count) {
 }
 
 bool Accepts(const std::string& host, int port) {
-  auto address = Resolve(host, port);
-  if (!address.ok()) return false;
-  UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  return connect(fd.get(), reinterpret_cast<sockaddr*>(&*address),
-                 sizeof(*address)) == 0;
+  const auto addresses = ResolveToListen(host, port);
+  if (!addresses.ok()) return false;
+  const addrinfo& at = **addresses;
+  const UniqueFd fd(socket(at.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return connect(fd.get(), at.ai_addr, at.ai_addrlen) == 0;
 }
 
 absl::Status MakeDirectory(const std::string& path) {

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "device_agent/spawner/cpu_list.h"
@@ -14,8 +13,6 @@ DeviceProbes::DeviceProbes(Options options)
     : options_(std::move(options)), locks_(options_.lock_folder) {
   for (const FoundDevice& device : options_.devices) {
     devices_.push_back(device.served.info);
-    probed_health_[device.served.info.device_id()] =
-        device.served.info.health();
   }
   for (size_t i = 0; i < options_.devices.size(); ++i) {
     probes_.push_back(std::make_unique<BackgroundProbe>(ProbeOptions(i)));
@@ -68,7 +65,6 @@ void DeviceProbes::Update(size_t index, v1::DeviceInfo device) {
       told != builds_.end()) {
     SetBuildOf(told->second, device);
   }
-  probed_health_[device.device_id()] = device.health();
   AddMeasuring(&device);
   devices_[index] = std::move(device);
   options_.on_device(devices_[index]);
@@ -81,18 +77,6 @@ void DeviceProbes::AddMeasuring(v1::DeviceInfo* device) const {
   const MeasuringState& state = found->second;
   device->set_sessions_closed(state.sessions_closed);
   device->set_throttled_blocks(state.throttled_blocks);
-  std::string health = probed_health_.at(device->device_id());
-  if (state.sessions_closed > 0) {
-    absl::StrAppendFormat(
-        &health,
-        "; %d measuring sessions closed by drift, the last by one of %+.1f %%",
-        state.sessions_closed, state.last_drift * 100);
-  }
-  if (state.throttled_blocks > 0) {
-    absl::StrAppend(&health, "; ", state.throttled_blocks,
-                    " blocks discarded as throttled");
-  }
-  device->set_health(health);
 }
 
 void DeviceProbes::SetMeasuring(const std::string& device_id,

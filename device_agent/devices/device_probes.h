@@ -51,10 +51,9 @@ class DeviceProbes {
   const Options options_;
   const CoreLocks locks_;
   std::mutex mutex_;
-  std::vector<v1::DeviceInfo> devices_;               // as they are now
-  std::map<std::string, DeviceBuild> builds_;         // that SetBuild told
-  std::map<std::string, MeasuringState> measuring_;   // likewise
-  std::map<std::string, std::string> probed_health_;  // without the latter
+  std::vector<v1::DeviceInfo> devices_;              // as they are now
+  std::map<std::string, DeviceBuild> builds_;        // that SetBuild told
+  std::map<std::string, MeasuringState> measuring_;  // likewise
   std::vector<std::unique_ptr<BackgroundProbe>> probes_;
 };
 

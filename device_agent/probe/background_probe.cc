@@ -68,14 +68,9 @@ v1::DeviceInfo BackgroundProbe::Describe() const {
   std::string health = HealthOf(device.uncontrolled());
   if (const auto answer = history_.Answer()) {
     FillDevice(*answer, device);
-    if (!Undisturbed(*answer)) {
-      absl::StrAppendFormat(&health,
-                            "; noise floor unknown: the machine was busy while "
-                            "it was probed (%.0f %%)",
-                            answer->noise_floor * 100);
-    }
   } else if (!failure_.ok()) {
-    absl::StrAppend(&health, "; not probed: ", failure_.message());
+    const std::string why = absl::StrCat("not probed: ", failure_.message());
+    health = device.uncontrolled().empty() ? why : health + "; " + why;
   }
   device.set_health(health);
   return device;

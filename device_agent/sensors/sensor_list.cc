@@ -1,5 +1,6 @@
 #include "device_agent/sensors/sensor_list.h"
 
+#include "device_agent/sensors/busy_sensor.h"
 #include "device_agent/sensors/frequency_sensor.h"
 #include "device_agent/sensors/load_sensor.h"
 #include "device_agent/sensors/temperature_sensor.h"
@@ -12,6 +13,7 @@ absl::Span<const SensorKind> SensorKinds() {
       {"cpu_frequency", CreateFrequencySensor},
       {"temperature", CreateTemperatureSensor},
       {"load_average", CreateLoadSensor},
+      {"busy_processors", CreateBusySensor},
       {"thermal_throttles", CreateThrottleSensor},
   };
   return kKinds;

@@ -263,6 +263,23 @@ TEST(DoctorOfBoards, ThoseThatAreOutAreNamed) {
   EXPECT_THAT(old.remedy, HasSubstr("deploy/install-agent"));
 }
 
+TEST(DoctorOfABoard, CountsOfMeasuringAreNoTrouble) {
+  v1::DeviceStatus device = GoodBoard();
+  device.mutable_info()->set_sessions_closed(3);
+  device.mutable_info()->set_throttled_blocks(12);
+  for (const char* health :
+       {"ok", "ok; 3 measuring sessions closed by drift"}) {
+    device.mutable_info()->set_health(health);
+    const std::vector<Finding> findings = ExamineDevice(device, Fleet());
+    EXPECT_EQ(Get(findings, "health")->level, Level::kOk) << health;
+    EXPECT_EQ(Get(findings, "measuring")->level, Level::kOk);
+    EXPECT_THAT(Get(findings, "measuring")->what,
+                HasSubstr("3 measuring sessions closed by drift, 12 blocks"));
+  }
+  device.mutable_info()->set_health("not probed: the probe was killed");
+  EXPECT_EQ(Get(ExamineDevice(device, Fleet()), "health")->level, Level::kWarn);
+}
+
 TEST(DoctorOfABoard, WaitingForApprovalNamesTheCommand) {
   v1::DeviceStatus device = GoodBoard();
   device.set_obstacle("waiting for approval");

@@ -11,8 +11,6 @@
 namespace regatta {
 namespace {
 
-using ::testing::HasSubstr;
-
 class OneDevice : public DeviceProvider {
  public:
   std::string_view kind() const override { return "cpu"; }
@@ -70,28 +68,21 @@ class DeviceProbesTest : public ::testing::Test {
   v1::DeviceInfo now_;
 };
 
-TEST_F(DeviceProbesTest, HealthTellsOfDriftAndThrottlingBesideWhatWasProbed) {
+// What reads health asks whether it is "ok": counts beside it have their own
+// fields.
+TEST_F(DeviceProbesTest, DriftAndThrottlingAreCountedApartFromHealth) {
   DeviceProbes probes(options_);
-  const std::string probed = Probed().health();
+  const std::string health = Probed().health();
   MeasuringState state;
   state.sessions_closed = 2;
-  state.last_drift = 0.05;
   probes.SetMeasuring("d", state);
-  EXPECT_EQ(Now().health(),
-            probed +
-                "; 2 measuring sessions closed by drift, the last by one of "
-                "+5.0 %");
   EXPECT_EQ(Now().sessions_closed(), 2);
   EXPECT_EQ(Now().throttled_blocks(), 0);
   state.throttled_blocks = 7;
   probes.SetMeasuring("d", state);
-  EXPECT_THAT(Now().health(),
-              HasSubstr("+5.0 %; 7 blocks discarded as throttled"));
+  EXPECT_EQ(Now().sessions_closed(), 2);
   EXPECT_EQ(Now().throttled_blocks(), 7);
-  // Said once, however often.
-  probes.SetMeasuring("d", state);
-  EXPECT_EQ(Now().health().find("measuring sessions"),
-            Now().health().rfind("measuring sessions"));
+  EXPECT_EQ(Now().health(), health);
 }
 
 TEST_F(DeviceProbesTest, WhatIsToldBeforeProbingEndedIsKept) {
@@ -101,7 +92,6 @@ TEST_F(DeviceProbesTest, WhatIsToldBeforeProbingEndedIsKept) {
   probes.SetMeasuring("d", state);
   const v1::DeviceInfo probed = Probed();
   EXPECT_EQ(probed.throttled_blocks(), 3);
-  EXPECT_THAT(probed.health(), HasSubstr("3 blocks discarded"));
   probes.SetMeasuring("no such device", state);
   EXPECT_EQ(Now().throttled_blocks(), 3);
 }

@@ -25,6 +25,7 @@ class FakeBoard {
     Write("/sys/class/thermal/thermal_zone0/temp", "41000");
     Write("/sys/class/hwmon/hwmon0/temp1_input", "55500");
     Write("/proc/loadavg", "0.75 0.5 0.25 1/100 4242");
+    Ticks(/*user=*/100, /*idle=*/300);
     Throttles(3);
   }
   ~FakeBoard() { std::filesystem::remove_all(root_); }
@@ -36,6 +37,12 @@ class FakeBoard {
   void Throttles(int count) {
     Write("/sys/devices/system/cpu/cpu2/thermal_throttle/core_throttle_count",
           std::to_string(count));
+  }
+  // Of both processors together; what else there is stays as it is.
+  void Ticks(int user, int idle) {
+    Write("/proc/stat",
+          "cpu  " + std::to_string(user) + " 0 10 " + std::to_string(idle) +
+              " 20 0 5 5 90 0\ncpu2 1 2 3 4\ncpu3 1 2 3 4\nctxt 9");
   }
   SensorContext context() const { return {root_, {2, 3}}; }
 
@@ -138,6 +145,21 @@ TEST(SensorSetTest, SaysWhatIsAbsent) {
         0u)
         << sensors.absent()[i];
   }
+}
+
+// Two processors; 30 of 40 ticks were used during the run, while it ran for 20:
+// one and a half of them were busy.
+TEST(BusySensorTest, SaysHowManyProcessorsWereBusyDuringTheRun) {
+  FakeBoard board;
+  SensorSet sensors(board.context());
+  sensors.Before();
+  board.Ticks(/*user=*/130, /*idle=*/310);
+  EXPECT_EQ(ByName(sensors.After())["busy_processors"].after(), 1.5);
+  // Within a tick.
+  sensors.Before();
+  EXPECT_EQ(ByName(sensors.After())["busy_processors"].after(), 1.5);
+  board.Write("/proc/stat", "cpu  1 2");
+  EXPECT_FALSE(ByName(sensors.After()).contains("busy_processors"));
 }
 
 TEST(FrequencySensorTest, FallsBackToCpuinfoOfTheRightProcessors) {

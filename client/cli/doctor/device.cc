@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "client/cli/doctor/judge.h"
 #include "client/cli/format.h"
+#include "proto/device_health.h"
 #include "proto/outcome_names.h"
 
 namespace regatta::cli {
@@ -119,7 +120,7 @@ Finding ExamineClock(const v1::DeviceStatus& device) {
 }
 
 Finding ExamineHealth(const v1::DeviceInfo& info) {
-  if (info.health() == "ok") {
+  if (IsHealthOk(info.health())) {
     return {Level::kOk, "health", "clock frequency is controlled", ""};
   }
   if (info.health() == "probing" || info.health().empty()) {
@@ -128,6 +129,17 @@ Finding ExamineHealth(const v1::DeviceInfo& info) {
   const std::string remedy = JudgeClocks(info.uncontrolled()).remedy;
   return {Level::kWarn, "health", info.health(),
           remedy.empty() ? "" : "on the board: " + remedy};
+}
+
+// Drift and throttling cost time, no results: they are done again.
+Finding ExamineMeasuring(const v1::DeviceInfo& info) {
+  return {Level::kOk, "measuring",
+          absl::StrCat(info.sessions_closed(),
+                       " measuring sessions closed by drift, ",
+                       info.throttled_blocks(),
+                       " blocks discarded as throttled since its agent "
+                       "started"),
+          ""};
 }
 
 Finding ExamineNoise(const v1::DeviceInfo& info) {
@@ -168,7 +180,8 @@ std::vector<Finding> ExamineDevice(const v1::DeviceStatus& device,
       ExaminePresence(device),     ExamineWork(device),
       ExamineCanary(device),       ExamineVersions(device, fleet),
       ExamineClock(device),        ExamineHealth(device.info()),
-      ExamineNoise(device.info()), ExamineLimits(device)};
+      ExamineNoise(device.info()), ExamineMeasuring(device.info()),
+      ExamineLimits(device)};
   const std::vector<std::string> features =
       absl::StrSplit(device.sandbox(), ',', absl::SkipEmpty());
   for (Finding& finding : JudgeSandbox(features)) {

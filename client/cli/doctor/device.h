@@ -10,8 +10,8 @@
 namespace regatta::cli {
 
 // `fleet`: who answered, to agree with. Each finding's check begins with its
-// area: "presence", "work", "versions", "clock", "health", "limits",
-// "sandbox FEATURE".
+// area: "presence", "work", "versions", "clock", "health",
+// "noise", "measuring", "limits", "sandbox FEATURE".
 std::vector<Finding> ExamineDevice(const v1::DeviceStatus& device,
                                    const v1::ListDevicesResponse& fleet);
 

@@ -107,8 +107,7 @@ TEST_F(BackgroundProbeTest, WhatABusyMachineShowedIsNotRemembered) {
     const v1::DeviceInfo device = Change(0);
     EXPECT_FALSE(device.has_noise_floor());
     EXPECT_EQ(device.noise_floor(), 0);
-    EXPECT_THAT(device.health(), HasSubstr("noise floor unknown"));
-    EXPECT_THAT(device.health(), HasSubstr("6630 %"));
+    EXPECT_EQ(device.health(), "ok") << "which is about clocks";
     EXPECT_EQ(device.l1_bytes(), 32768);
   }
   BackgroundProbe again(Options());
@@ -166,7 +165,7 @@ TEST_F(BackgroundProbeTest, AFailedProbeLeavesTheDeviceUsable) {
   failure_ = absl::ResourceExhaustedError("no memory");
   BackgroundProbe probe(Options());
   const v1::DeviceInfo device = Change(0);
-  EXPECT_EQ(device.health(), "ok; not probed: no memory");
+  EXPECT_EQ(device.health(), "not probed: no memory");
   EXPECT_FALSE(device.has_noise_floor());
 }
 
