@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -12,6 +13,8 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -62,8 +65,10 @@ constexpr const char* kCandidate[] = {"fork",
                                       "rmdir",
                                       "truncate",
                                       "chmod",
+                                      "fchmod",
                                       "fchmodat",
                                       "chown",
+                                      "fchown",
                                       "fchownat",
                                       "lchown",
                                       "setxattr",
@@ -81,6 +86,7 @@ constexpr const char* kCandidate[] = {"fork",
                                       "semget",
                                       "mq_open",
                                       "setrlimit",
+                                      "timer_create",
                                       "sched_setscheduler",
                                       "sched_setaffinity",
                                       "sched_setattr",
@@ -123,6 +129,20 @@ class Filter {
   std::string error_;
 };
 
+// What makes the kernel send signals of the caller's choice, SIGKILL among
+// them, or to processes of its choice. (timer_create is in the list above.)
+void DenySignalsOfTheKernel(Filter* filter) {
+  // At a hard limit of processor time. Reading limits is allowed.
+  filter->DenyWhen("prlimit64", SCMP_A2_64(SCMP_CMP_NE, 0));
+  // When a descriptor becomes ready.
+  for (uint32_t command : {F_SETOWN, F_SETOWN_EX, F_SETSIG}) {
+    filter->DenyWhen("fcntl", SCMP_A1_32(SCMP_CMP_EQ, command));
+  }
+  for (uint32_t request : {FIOSETOWN, SIOCSPGRP}) {
+    filter->DenyWhen("ioctl", SCMP_A1_32(SCMP_CMP_EQ, request));
+  }
+}
+
 }  // namespace
 
 bool SeccompAvailable() {
@@ -152,11 +172,18 @@ absl::Status InstallCandidateFilter() {
   filter.DenyWhen("kill", SCMP_A1_32(SCMP_CMP_EQ, SIGKILL));
   filter.DenyWhen("tgkill", SCMP_A2_32(SCMP_CMP_EQ, SIGKILL));
   filter.Deny("tkill");
+  DenySignalsOfTheKernel(&filter);
   // Or it would outlive a spawner that is killed.
   filter.DenyWhen("prctl", SCMP_A0_32(SCMP_CMP_EQ, PR_SET_PDEATHSIG));
-  for (uint32_t mode : {O_WRONLY, O_RDWR}) {
-    filter.DenyWhen("open", SCMP_A1_32(SCMP_CMP_MASKED_EQ, O_ACCMODE, mode));
-    filter.DenyWhen("openat", SCMP_A2_32(SCMP_CMP_MASKED_EQ, O_ACCMODE, mode));
+  // O_CREAT and O_TRUNC change files that are opened for reading too.
+  for (const auto& [mask, value] :
+       std::initializer_list<std::pair<uint32_t, uint32_t>>{
+           {O_ACCMODE, O_WRONLY},
+           {O_ACCMODE, O_RDWR},
+           {O_CREAT, O_CREAT},
+           {O_TRUNC, O_TRUNC}}) {
+    filter.DenyWhen("open", SCMP_A1_32(SCMP_CMP_MASKED_EQ, mask, value));
+    filter.DenyWhen("openat", SCMP_A2_32(SCMP_CMP_MASKED_EQ, mask, value));
   }
   filter.Deny("openat2", SCMP_ACT_ERRNO(ENOSYS));
   return filter.Load();

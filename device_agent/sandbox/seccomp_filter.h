@@ -22,8 +22,9 @@ bool SeccompAvailable();
 absl::Status InstallWorkerFilter();
 
 // For a run worker's calls of a candidate: besides the above no new process,
-// program or file opened for writing, no signal to another process, and no
-// SIGKILL even to itself, which would look like the host's. Such
+// program or file opened for writing, made or emptied, no signal to another
+// process, and no SIGKILL even to itself, which would look like the host's: not
+// by the kernel's hand either (limits, timers, owners of descriptors). Such
 // calls raise SIGSYS in the calling thread and are not executed. Threads are
 // allowed. REQUIRES: no_new_privs; one thread.
 absl::Status InstallCandidateFilter();

@@ -87,7 +87,7 @@ TEST_P(PlantedFaultTest, CostsItsOwnTrialOnly) {
         << result.detail();
   }
   if (result.outcome() != v1::OUTCOME_OK) EXPECT_EQ(result.time_ns(), 0);
-  if (fault.name == "write_file") {
+  if (fault.name == "write_file" || fault.name == "create_file") {
     EXPECT_FALSE(std::filesystem::exists(path));
   }
   // The result comes after the end: nothing but the build worker is left now,

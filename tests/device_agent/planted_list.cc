@@ -16,6 +16,14 @@ Fault Call(const std::string& name, const std::string& call) {
           absl::StrCat("SIGSYS: ", call, "(), in call 1"), v1::OUTCOME_OK, ""};
 }
 
+// By SIGKILL: without the filter nobody can tell whose it was.
+Fault KillsItself(const std::string& name, const std::string& call) {
+  Fault fault = Call(name, call);
+  fault.poor_outcome = v1::OUTCOME_DEVICE_FAULT;
+  fault.poor_detail = "killed from outside in the first call";
+  return fault;
+}
+
 Fault NeedsUser(Fault fault) {
   fault.needs_user = true;
   return fault;
@@ -87,9 +95,6 @@ std::vector<Fault> Escapes() {
   Fault bomb = Call("forkbomb", "clone");
   bomb.poor_outcome = v1::OUTCOME_SANDBOX_VIOLATION;
   bomb.poor_detail = "more than 64 processes and threads";
-  Fault kill_self = Call("kill_self", "kill");
-  kill_self.poor_outcome = v1::OUTCOME_DEVICE_FAULT;
-  kill_self.poor_detail = "killed from outside in the first call";
   Fault outlive = Call("outlive", "prctl");
   outlive.poor_outcome = v1::OUTCOME_TIMED_OUT;
   outlive.poor_detail = " s in the first call";
@@ -99,7 +104,10 @@ std::vector<Fault> Escapes() {
            "more than 64 processes and threads"),
       // What it leaves behind is gone with its worker.
       Call("double_fork", "clone"),
-      kill_self,
+      KillsItself("kill_self", "kill"),
+      KillsItself("cpu_limit", "prlimit64"),
+      KillsItself("kill_timer", "timer_create"),
+      KillsItself("kill_by_io", "fcntl"),
       NeedsUser(Call("kill_others", "kill")),
       NeedsUser(Call("trace_others", "ptrace")),
       NeedsUser(Call("read_others", "process_vm_readv")),
@@ -107,6 +115,7 @@ std::vector<Fault> Escapes() {
       Call("move_away", "sched_setaffinity"),
       Call("open_socket", "socket"),
       TakesPath(Call("write_file", "openat")),
+      TakesPath(Call("create_file", "openat")),
   };
 }
 
