@@ -31,9 +31,9 @@ class BuildClient : public BuildWorker {
 
   // A worker that dies is replaced and the request asked once more, since what
   // came before or the host may have killed it. A fresh one that dies too, or
-  // one that exceeds a limit, is answered as a BuildFailure, like what the
-  // worker itself reports. An error means that no worker could be started or
-  // that the answer makes no sense: the board's fault.
+  // one that exceeds a limit, is answered as a BuildFailure (JudgeBuildWorker),
+  // like what the worker itself reports. An error means that no worker could be
+  // started or that the answer makes no sense: the board's fault.
   absl::StatusOr<Reply> Call(v1::BuildRequest request,
                              const std::function<bool()>& cancelled) override;
   bool on_board() const override { return true; }

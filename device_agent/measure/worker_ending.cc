@@ -131,21 +131,34 @@ Ending JudgeBuildWorker(const v1::Exited& exited, int64_t memory_limit_bytes) {
     return {v1::OUTCOME_DEVICE_FAULT,
             "something of the build worker outlived 2 s of killing"};
   }
-  if (exited.reason() == v1::EXIT_REASON_MEMORY_LIMIT) {
-    return {v1::OUTCOME_OUT_OF_MEMORY,
-            MemoryDetail(exited, memory_limit_bytes, "while building")};
-  }
-  if (exited.reason() == v1::EXIT_REASON_KILLED_ON_REQUEST) {
-    return {v1::OUTCOME_CANCELLED, "stopped"};
-  }
   const std::string last = LastLine(exited.stderr_tail());
-  const bool signalled = exited.reason() == v1::EXIT_REASON_SIGNALLED;
-  return {
-      v1::OUTCOME_COMPILE_ERROR,
-      absl::StrCat("the build worker ended with ",
-                   signalled ? absl::StrCat("SIG", sigabbrev_np(exited.code()))
-                             : absl::StrCat("exit code ", exited.code()),
-                   last.empty() ? "" : ": ", last)};
+  const std::string words = last.empty() ? "" : absl::StrCat(": ", last);
+  switch (exited.reason()) {
+    case v1::EXIT_REASON_EXITED:
+      return {v1::OUTCOME_COMPILE_ERROR,
+              absl::StrCat("the build worker ended with exit code ",
+                           exited.code(), words)};
+    case v1::EXIT_REASON_SIGNALLED:
+      // No compiler sends itself this one.
+      if (exited.code() == SIGKILL) {
+        return {v1::OUTCOME_DEVICE_FAULT,
+                "the build worker was killed from outside"};
+      }
+      return {v1::OUTCOME_COMPILE_ERROR,
+              absl::StrCat("the build worker ended with SIG",
+                           sigabbrev_np(exited.code()), words)};
+    case v1::EXIT_REASON_MEMORY_LIMIT:
+      return {v1::OUTCOME_OUT_OF_MEMORY,
+              MemoryDetail(exited, memory_limit_bytes, "while building")};
+    case v1::EXIT_REASON_KILLED_ON_REQUEST:
+      return {v1::OUTCOME_CANCELLED, "stopped"};
+    default:
+      // The compiler's own calls are refused, not punished, and its tasks are
+      // the compiler's business, not the candidate's.
+      return {v1::OUTCOME_DEVICE_FAULT,
+              absl::StrCat("the build worker was ended by the spawner (",
+                           v1::ExitReason_Name(exited.reason()), ")", words)};
+  }
 }
 
 }  // namespace regatta

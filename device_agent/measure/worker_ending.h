@@ -24,7 +24,8 @@ Ending JudgeRunWorker(const v1::Exited& exited, const std::string& stage,
 Ending JudgeStarved(int64_t starved_ns, int64_t limit_ms,
                     const std::string& stage);
 
-// Of a build worker that ended inside a request.
+// Of a build worker that ended inside a request: a compile error where it died
+// of what it compiled; the board's fault where it was killed from outside.
 Ending JudgeBuildWorker(const v1::Exited& exited, int64_t memory_limit_bytes);
 
 }  // namespace regatta

@@ -203,6 +203,20 @@ TEST(WorkerEndingTest, ACompilerThatDiesIsACompileError) {
 }
 
 TEST(WorkerEndingTest, AStoppedBuildIsNoCompileError) {
+TEST(WorkerEndingTest, ABuildThatTheBoardEndedIsNoCompileError) {
+  const Ending killed = JudgeBuildWorker(
+      Exited(v1::EXIT_REASON_SIGNALLED, SIGKILL, "words\n"), 1 << 30);
+  EXPECT_EQ(killed.outcome, v1::OUTCOME_DEVICE_FAULT);
+  EXPECT_EQ(killed.detail, "the build worker was killed from outside");
+  for (const v1::ExitReason reason :
+       {v1::EXIT_REASON_UNSPECIFIED, v1::EXIT_REASON_SANDBOX,
+        v1::EXIT_REASON_STARVED, v1::EXIT_REASON_WALL_LIMIT}) {
+    EXPECT_EQ(JudgeBuildWorker(Exited(reason, SIGKILL, ""), 1 << 30).outcome,
+              v1::OUTCOME_DEVICE_FAULT)
+        << v1::ExitReason_Name(reason);
+  }
+}
+
   EXPECT_EQ(JudgeBuildWorker(
                 Exited(v1::EXIT_REASON_KILLED_ON_REQUEST, SIGKILL, ""), 1 << 30)
                 .outcome,

@@ -1,6 +1,9 @@
 // regatta-build-worker-planted: the build worker, whose spaces also hold the
 // schedules "planted{fault=NAME}" (planted/NAME.c; planted_device.cc).
 // read_file takes the file: "planted{fault=read_file,path=P}".
+#include <signal.h>
+#include <unistd.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,6 +57,7 @@ class PlantingModuleSource : public ModuleSource {
       return PlantForDevice(request, {fault.data(), fault.size()});
     }
     if (fault == "crash_compiler") std::abort();
+    if (fault == "kill_compiler") kill(getpid(), SIGKILL);
     if (fault == "crash_used_compiler") {
       if (used) std::abort();
       fault = "honest";

@@ -174,6 +174,10 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Case{{"crash_compiler", v1::OUTCOME_COMPILE_ERROR,
                             "the build worker ended with SIGABRT"},
                            false},
+                      // As the host's kernel does when it lacks memory.
+                      Case{{"kill_compiler", v1::OUTCOME_DEVICE_FAULT,
+                            "the build worker was killed from outside"},
+                           false},
                       Case{{"hang_compiler", v1::OUTCOME_TIMED_OUT,
                             "the build took more than 1 s"},
                            false}),
