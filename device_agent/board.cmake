@@ -3,8 +3,8 @@ find_library(SECCOMP_LIBRARY seccomp REQUIRED)
 
 # What every program of a board speaks: frames, memory files, CPU lists.
 add_library(regatta_board_io STATIC
-  spawner/cpu_list.cc spawner/file_text.cc spawner/frame_channel.cc
-  spawner/process_tree.cc spawner/run_delay.cc)
+  spawner/cgroup_places.cc spawner/cpu_list.cc spawner/file_text.cc
+  spawner/frame_channel.cc spawner/process_tree.cc spawner/run_delay.cc)
 target_link_libraries(regatta_board_io PUBLIC
   regatta_base protobuf::libprotobuf absl::status absl::statusor absl::strings)
 

@@ -1,7 +1,5 @@
 #include "device_agent/measure/builder.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -26,16 +24,14 @@ std::string ModuleKey(const v1::TrialSpec& spec) {
                       spec.compiler_version(), "\n", spec.schedule().text());
 }
 
-std::string TooLarge(int64_t needed, int64_t allowed) {
+std::string TooLarge(int64_t needed, int64_t allowed, int64_t machine) {
   const auto gib = [](int64_t bytes) {
     return static_cast<double>(bytes) / (int64_t{1} << 30);
   };
   return absl::StrFormat(
       "needs %.2f GiB for inputs, outputs (twice, to compare) and workspace; "
       "a kernel gets at most %.2f GiB of this board's %.2f GiB",
-      gib(needed), gib(allowed),
-      gib(static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) *
-          sysconf(_SC_PAGESIZE)));
+      gib(needed), gib(allowed), gib(machine));
 }
 
 // The code says whether memory was what it lacked.
@@ -123,7 +119,8 @@ Built Builder::Build(const v1::TrialSpec& spec, const Cancelled& cancelled) {
   const int64_t needed = built.code->info.run_memory_bytes();
   const int64_t allowed = options_.run_worker.memory_bytes;
   if (allowed > 0 && needed > allowed) {
-    built.failure = {v1::OUTCOME_OUT_OF_MEMORY, TooLarge(needed, allowed)};
+    built.failure = {v1::OUTCOME_OUT_OF_MEMORY,
+                     TooLarge(needed, allowed, options_.machine_bytes)};
     return built;
   }
   FindReference(spec, cancelled, &built);

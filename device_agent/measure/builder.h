@@ -58,6 +58,7 @@ struct BuilderOptions {
   RunWorkerOptions run_worker;  // makes references, on this builder's core
   v1::DescribeRequest device;   // what it builds for
   v1::DescribeRequest host;     // the processors that references run on
+  int64_t machine_bytes = 0;    // MachineMemoryBytes, for people
   int cpu = 0;  // where it works: locked during each build on this board, else
                 // while a reference runs
 };

@@ -187,10 +187,9 @@ BoardWatch WatchOf(const RunnerOptions& options, const ServedDevice& device,
   return watch;
 }
 
-int64_t MemoryLimit(int64_t wanted) {
-  const int64_t machine =
-      static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  return std::min(wanted, machine / 2);
+// What a worker gets of a machine with `machine` bytes; 0: not known.
+int64_t MemoryLimit(int64_t wanted, int64_t machine) {
+  return machine > 0 ? std::min(wanted, machine / 2) : wanted;
 }
 
 }  // namespace
@@ -201,7 +200,8 @@ absl::StatusOr<BuildWorkerOptions> BuildWorkerOf(const RunnerOptions& options) {
                    WorkerProgram(options.worker_dir, options.build_worker));
   build.exec_prefix = options.exec_prefix;
   build.limit_ms = options.build_limit_ms;
-  build.memory_bytes = MemoryLimit(build.memory_bytes);
+  build.memory_bytes =
+      MemoryLimit(build.memory_bytes, MachineMemoryBytes(options.root));
   return build;
 }
 
@@ -218,7 +218,8 @@ absl::StatusOr<std::unique_ptr<TrialRunner>> CreateTrialRunner(
   ASSIGN_OR_RETURN(run.program,
                    WorkerProgram(options.worker_dir, "regatta-run-worker"));
   run.exec_prefix = options.exec_prefix;
-  run.memory_bytes = MemoryLimit(options.run_memory_bytes);
+  const int64_t machine_bytes = MachineMemoryBytes(options.root);
+  run.memory_bytes = MemoryLimit(options.run_memory_bytes, machine_bytes);
   run.wall_limit_ms = options.run_limit_ms;
 
   std::vector<std::pair<ServedDevice, CorePlan>> devices;
@@ -252,6 +253,7 @@ absl::StatusOr<std::unique_ptr<TrialRunner>> CreateTrialRunner(
       if (!device.on_host()) *builder.device.mutable_device() = device.board;
       builder.cpu = plan.BuildCpu(i);
       builder.run_worker = run;
+      builder.machine_bytes = machine_bytes;
       build.cpu_list = builder.run_worker.cpu_list =
           FormatCpuList({plan.BuildCpu(i)});
       std::unique_ptr<BuildWorker> worker =

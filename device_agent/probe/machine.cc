@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -21,6 +22,7 @@
 #include "base/check.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
+#include "device_agent/spawner/cgroup_places.h"
 #include "device_agent/spawner/cpu_list.h"
 #include "device_agent/spawner/file_text.h"
 
@@ -54,21 +56,6 @@ std::string MarketingName(const std::string& root) {
   return name;
 }
 
-int64_t MemoryBytes(const std::string& root) {
-  const std::string total = ProcValue(root + "/proc/meminfo", "MemTotal");
-  int64_t kib = 0;
-  if (!absl::SimpleAtoi(total.substr(0, total.find(' ')), &kib)) return 0;
-  int64_t bytes = kib * 1024;
-  for (const char* file : {"/sys/fs/cgroup/memory.max",
-                           "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    int64_t limit = 0;
-    if (absl::SimpleAtoi(FirstLine(root + file), &limit) && limit > 0) {
-      bytes = std::min(bytes, limit);
-    }
-  }
-  return bytes;
-}
-
 // Host names are for people; keep what reads well in an id.
 std::string IdPart(const std::string& hostname) {
   std::string part;
@@ -83,6 +70,24 @@ std::string IdPart(const std::string& hostname) {
 
 }  // namespace
 
+int64_t MachineMemoryBytes(const std::string& root) {
+  const std::string total = ProcValue(root + "/proc/meminfo", "MemTotal");
+  int64_t kib = 0;
+  if (!absl::SimpleAtoi(total.substr(0, total.find(' ')), &kib)) return 0;
+  int64_t bytes = kib * 1024;
+  for (const auto& [controller, file] :
+       {std::pair("", "/memory.max"),
+        std::pair("memory", "/memory.limit_in_bytes")}) {
+    for (const std::string& place : CgroupPlaces(controller, root)) {
+      int64_t limit = 0;
+      if (absl::SimpleAtoi(FirstLine(place + file), &limit) && limit > 0) {
+        bytes = std::min(bytes, limit);
+      }
+    }
+  }
+  return bytes;
+}
+
 Machine ReadMachine(const std::string& root) {
   Machine machine;
   utsname names;
@@ -92,7 +97,7 @@ Machine ReadMachine(const std::string& root) {
   machine.boot_id = ReadBootId(root);
   if (machine.boot_id.empty()) machine.boot_id = RandomId();
   machine.marketing_name = MarketingName(root);
-  machine.memory_bytes = MemoryBytes(root);
+  machine.memory_bytes = MachineMemoryBytes(root);
   return machine;
 }
 

@@ -19,8 +19,13 @@ struct Machine {
   std::string machine_id;      // /etc/machine-id; "" when there is none
   std::string boot_id;         // differs after every boot
   std::string marketing_name;  // "AMD EPYC 9654"; "" when not told
-  int64_t memory_bytes = 0;    // the container's limit where it is lower
+  int64_t memory_bytes = 0;    // MachineMemoryBytes
 };
+
+// Of the machine, or the lowest limit of the control groups that this process
+// is in, a container's for one, where that is lower. 0 when the system does not
+// tell.
+int64_t MachineMemoryBytes(const std::string& root);
 
 // `root` is "" outside tests. What cannot be read stays empty or 0, except that
 // a missing boot id is replaced by one of this process.

@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "device_agent/spawner/cgroup_places.h"
 #include "device_agent/spawner/file_text.h"
 
 namespace regatta {
@@ -56,54 +57,11 @@ bool Abandoned(const std::string& group) {
   return std::count(pids.begin(), pids.end(), std::string(name)) == 0;
 }
 
-// This process's place in a hierarchy: `controller` of version 1, or version 2
-// when empty. Most specific first; only existing directories, and none of a
-// spawner that has died.
+// This process's place, most specific first, without those of a spawner that
+// has died.
 std::vector<std::string> Places(absl::string_view controller) {
-  std::string own;
-  const std::string memberships = FileText("/proc/self/cgroup");
-  for (absl::string_view line : absl::StrSplit(memberships, '\n')) {
-    const std::vector<std::string> parts =
-        absl::StrSplit(line, absl::MaxSplits(':', 2));
-    if (parts.size() != 3) continue;
-    const std::vector<std::string> names = absl::StrSplit(parts[1], ',');
-    if (controller.empty() ? parts[0] == "0"
-                           : std::count(names.begin(), names.end(),
-                                        std::string(controller)) > 0) {
-      own = parts[2];
-    }
-  }
-  std::vector<std::string> places;
-  const std::string mounts = FileText("/proc/self/mountinfo");
-  for (absl::string_view line : absl::StrSplit(mounts, '\n')) {
-    const std::vector<std::string> halves = absl::StrSplit(line, " - ");
-    if (halves.size() != 2) continue;
-    const std::vector<std::string> left = absl::StrSplit(halves[0], ' ');
-    const std::vector<std::string> right = absl::StrSplit(halves[1], ' ');
-    if (left.size() < 5 || right.size() < 3) continue;
-    const std::vector<std::string> options = absl::StrSplit(right[2], ',');
-    const bool wanted =
-        controller.empty()
-            ? right[0] == "cgroup2"
-            : right[0] == "cgroup" && std::count(options.begin(), options.end(),
-                                                 std::string(controller)) > 0;
-    if (!wanted) continue;
-    const std::string& root = left[3];
-    const std::string& mount = left[4];
-    absl::string_view below = own;
-    if (root != "/" && !absl::ConsumePrefix(&below, root)) below = "";
-    std::string place = absl::StrCat(mount, below == "/" ? "" : below);
-    // Version 2 forbids groups with members beside limited children, so a
-    // delegated parent or the root may serve where the own group does not.
-    for (;;) {
-      if (Exists(place + "/cgroup.procs") && !Abandoned(place)) {
-        places.push_back(place);
-      }
-      if (place.size() <= mount.size()) break;
-      place.resize(place.rfind('/'));
-    }
-    break;
-  }
+  std::vector<std::string> places = CgroupPlaces(controller);
+  std::erase_if(places, Abandoned);
   return places;
 }
 
@@ -147,7 +105,9 @@ bool SetWeight(const std::string& directory, int weight) {
 }
 
 // The first of `places` in which a group can be made that a process can join
-// and that has every one of `files`.
+// and that has every one of `files`. Version 2 forbids groups with members
+// beside limited children, so a delegated parent or the root may serve where
+// the own group does not.
 std::string FirstUsable(const std::vector<std::string>& places,
                         const std::vector<std::string>& files) {
   for (const std::string& place : places) {
@@ -344,11 +304,27 @@ std::vector<pid_t> Cgroup::Processes() const {
 
 bool Cgroup::Empty() const { return Processes().empty(); }
 
+bool OwnMemoryLimitKilled(const std::string& directory, bool unified) {
+  if (unified) {
+    const std::string events = directory + "/memory.events";
+    return KeyedValue(events, "oom_kill") > 0 && KeyedValue(events, "oom") > 0;
+  }
+  // Version 1 does not tell whose limit it was, and newer kernels no longer
+  // count memory.failcnt. Only small allocations end in a kill.
+  constexpr int64_t kNear = 1 << 20;
+  const auto reached = [&](const std::string& kind) {
+    const std::string prefix = absl::StrCat(directory, "/memory.", kind);
+    int64_t peak = 0, limit = 0;
+    return absl::SimpleAtoi(FirstLine(prefix + "max_usage_in_bytes"), &peak) &&
+           absl::SimpleAtoi(FirstLine(prefix + "limit_in_bytes"), &limit) &&
+           peak > limit - kNear;
+  };
+  return KeyedValue(directory + "/memory.oom_control", "oom_kill") > 0 &&
+         (reached("") || reached("memsw."));
+}
+
 bool Cgroup::MemoryLimitHit() const {
-  if (memory_.empty()) return false;
-  return KeyedValue(
-             memory_ + (memory_v2_ ? "/memory.events" : "/memory.oom_control"),
-             "oom_kill") > 0;
+  return !memory_.empty() && OwnMemoryLimitKilled(memory_, memory_v2_);
 }
 
 bool Cgroup::TaskLimitHit() const {
@@ -359,9 +335,8 @@ int64_t Cgroup::PeakMemoryBytes() const {
   int64_t bytes = 0;
   if (memory_.empty() ||
       !absl::SimpleAtoi(
-          absl::StripAsciiWhitespace(
-              FileText(memory_ + (memory_v2_ ? "/memory.peak"
-                                             : "/memory.max_usage_in_bytes"))),
+          FirstLine(memory_ + (memory_v2_ ? "/memory.peak"
+                                          : "/memory.max_usage_in_bytes")),
           &bytes)) {
     return 0;
   }

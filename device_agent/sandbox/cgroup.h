@@ -25,6 +25,11 @@ struct CgroupLimits {
   int cpu_weight = 100;      // 1 to 10000, as version 2 has it
 };
 
+// Whether the kernel killed something in the group `directory`, of the memory
+// hierarchy, for exceeding the group's own limit: not that of a group around
+// it, nor for want of memory on the machine.
+bool OwnMemoryLimitKilled(const std::string& directory, bool unified);
+
 // One worker's groups, one directory per hierarchy. Removed when destroyed,
 // which succeeds only once they are empty.
 class Cgroup {
@@ -49,7 +54,7 @@ class Cgroup {
   void Kill();
   bool Empty() const;
   std::vector<pid_t> Processes() const;
-  // The kernel killed something for exceeding the memory limit.
+  // OwnMemoryLimitKilled of this group.
   bool MemoryLimitHit() const;
   // A fork was refused for exceeding the task limit.
   bool TaskLimitHit() const;

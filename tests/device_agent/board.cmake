@@ -55,7 +55,8 @@ target_link_libraries(regatta-build-worker-planted PRIVATE regatta_build)
 add_dependencies(regatta-build-worker-planted ${planted_objects})
 
 regatta_test(board_test
-  block_timer_test.cc board_lacks_test.cc clean_timing_test.cc frame_channel_test.cc
+  block_timer_test.cc board_lacks_test.cc cgroup_test.cc clean_timing_test.cc
+  frame_channel_test.cc
   heartbeat_load_test.cc measure_parts_test.cc measuring_session_test.cc
   planted_faults_test.cc planted_list.cc sensor_contract_test.cc spawner_test.cc
   trial_runner_test.cc verify_test.cc

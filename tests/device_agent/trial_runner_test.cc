@@ -62,6 +62,28 @@ TEST_F(RunnerTest, AWorkloadTooBigForTheBoardSaysWhatItNeeds) {
 }
 
 TEST_F(RunnerTest, SoftmaxConvolutionAndNarrowTypesAreRight) {
+// In a container with a limit the machine's memory is not the board's.
+TEST_F(RunnerTest, WorkersGetHalfOfWhatTheBoardMayUse) {
+  const std::string root = StateDir() + "/root";
+  const auto put = [&](const std::string& path, const std::string& text) {
+    const std::filesystem::path full = root + path;
+    std::filesystem::create_directories(full.parent_path());
+    std::ofstream(full) << text;
+  };
+  RunnerOptions options;
+  options.worker_dir = REGATTA_BIN_DIR;
+  options.root = root;
+  const auto limit = [&] { return BuildWorkerOf(options)->memory_bytes; };
+  put("/proc/meminfo", "MemTotal: 67108864 kB\n");
+  EXPECT_EQ(limit(), int64_t{4} << 30);
+  put("/proc/self/cgroup", "0::/\n");
+  put("/proc/self/mountinfo",
+      "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  put("/sys/fs/cgroup/cgroup.procs", "");
+  put("/sys/fs/cgroup/memory.max", "2147483648\n");
+  EXPECT_EQ(limit(), int64_t{1} << 30);
+}
+
   StartRunner();
   int64_t ordinal = 0;
   for (const char* workload :

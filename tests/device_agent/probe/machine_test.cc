@@ -5,6 +5,7 @@
 #include <fstream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -58,15 +59,42 @@ TEST_F(MachineTest, ReadsWhatTheSystemSays) {
   Put("/proc/sys/kernel/random/boot_id", "b-1\n");
   Put("/proc/cpuinfo", "processor\t: 0\nmodel name\t: AMD EPYC 9654\n");
   Put("/proc/meminfo", "MemFree: 1 kB\nMemTotal:       16384 kB\n");
-  Put("/sys/fs/cgroup/memory.max", "max\n");
   const Machine machine = ReadMachine(root_);
   EXPECT_EQ(machine.hostname, "lab7.example.org");
   EXPECT_EQ(machine.machine_id, "0123abcd");
   EXPECT_EQ(machine.boot_id, "b-1");
   EXPECT_EQ(machine.marketing_name, "AMD EPYC 9654");
   EXPECT_EQ(machine.memory_bytes, 16'777'216);
-  Put("/sys/fs/cgroup/memory.max", "1048576\n");
+}
+
+TEST_F(MachineTest, MemoryIsWhatTheGroupsAroundThisProcessLeaveOfIt) {
+  Put("/proc/meminfo", "MemTotal:       16384 kB\n");
+  Put("/proc/self/cgroup", "0::/box/agent\n");
+  Put("/proc/self/mountinfo",
+      "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  for (const char* group : {"", "/box", "/box/agent"}) {
+    Put(absl::StrCat("/sys/fs/cgroup", group, "/cgroup.procs"), "");
+  }
+  EXPECT_EQ(MachineMemoryBytes(root_), 16'777'216);
+  Put("/sys/fs/cgroup/box/agent/memory.max", "max\n");
+  EXPECT_EQ(MachineMemoryBytes(root_), 16'777'216);
+  Put("/sys/fs/cgroup/box/memory.max", "1048576\n");
+  EXPECT_EQ(MachineMemoryBytes(root_), 1'048'576);
+  Put("/sys/fs/cgroup/box/agent/memory.max", "2097152\n");
   EXPECT_EQ(ReadMachine(root_).memory_bytes, 1'048'576);
+}
+
+TEST_F(MachineTest, MemoryOfVersion1OfControlGroupsIsLimitedAlike) {
+  Put("/proc/meminfo", "MemTotal:       16384 kB\n");
+  Put("/proc/self/cgroup", "4:memory:/box\n0::/\n");
+  Put("/proc/self/mountinfo",
+      "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
+  Put("/sys/fs/cgroup/memory/box/cgroup.procs", "");
+  Put("/sys/fs/cgroup/memory/box/memory.limit_in_bytes",
+      "9223372036854771712\n");
+  EXPECT_EQ(MachineMemoryBytes(root_), 16'777'216);
+  Put("/sys/fs/cgroup/memory/box/memory.limit_in_bytes", "1048576\n");
+  EXPECT_EQ(MachineMemoryBytes(root_), 1'048'576);
 }
 
 TEST_F(MachineTest, AMachineThatSaysNothingIsNoError) {
