@@ -88,7 +88,9 @@ class AgentLoop {
     // loop's to fill in.
     v1::Hello hello;
     absl::Duration default_lease = absl::Seconds(60);
-    absl::Duration welcome_timeout = absl::Seconds(10);
+    // Longer than a tracker takes to let ten thousand in that come at once:
+    // whoever hangs up before waits again behind all others.
+    absl::Duration welcome_timeout = absl::Seconds(30);
     // Unacknowledged results are sent again after this long without any
     // acknowledgement.
     absl::Duration resend_after = absl::Seconds(30);

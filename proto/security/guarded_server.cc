@@ -1,5 +1,6 @@
 #include "proto/security/guarded_server.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -35,6 +36,10 @@ constexpr int kHandshakeMs = 10'000;
 // A connection without a call for this long is closed; its client opens
 // another when it needs one.
 constexpr int kIdleMs = 600'000;
+// One that has not made any allowed call is closed sooner: it counts against
+// its address. A client that hung up while it waited to be let in can leave its
+// connection open.
+constexpr absl::Duration kUnproven = absl::Seconds(30);
 constexpr int kMaxStreamsPerConnection = 256;
 constexpr int kMaxMetadataBytes = 16 << 10;
 // Handshakes cost; a fleet that comes back at once is let in at this pace.
@@ -85,6 +90,8 @@ class GuardedServer::Listener {
   void Proven(const std::string& peer, const std::string& who) {
     std::lock_guard lock(mutex_);
     gate_.Proven(peer, who);
+    const auto found = sockets_.find(peer);
+    if (found != sockets_.end()) found->second.proven = true;
   }
 
   std::string From(const std::string& who) {
@@ -97,6 +104,8 @@ class GuardedServer::Listener {
   struct Socket {
     int fd;
     ino_t inode;
+    SteadyTime since;
+    bool proven = false;
   };
 
   void Run() {
@@ -151,7 +160,7 @@ class GuardedServer::Listener {
         Refused(peer.address, verdict);
         return true;
       }
-      sockets_[peer.peer] = {fd.get(), file.st_ino};
+      sockets_[peer.peer] = {fd.get(), file.st_ino, now};
     }
     const int on = 1;
     setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -188,6 +197,17 @@ class GuardedServer::Listener {
                           "ended without a call that is allowed");
   }
 
+  // gRPC then closes it. By a number of our own: gRPC may close its own, and
+  // somebody open another file under that, at any moment.
+  static void Cut(const Socket& socket) {
+    const UniqueFd own(fcntl(socket.fd, F_DUPFD_CLOEXEC, 0));
+    struct stat file = {};
+    if (own.valid() && fstat(own.get(), &file) == 0 &&
+        S_ISSOCK(file.st_mode) && file.st_ino == socket.inode) {
+      shutdown(own.get(), SHUT_RDWR);
+    }
+  }
+
   void Tick() {
     const SteadyTime now = guard_.clock->Steady();
     std::lock_guard lock(mutex_);
@@ -198,6 +218,9 @@ class GuardedServer::Listener {
                          S_ISSOCK(file.st_mode) &&
                          file.st_ino == it->second.inode;
       if (!there) Ended(gate_.Ended(it->first, now));
+      if (there && !it->second.proven && now - it->second.since >= kUnproven) {
+        Cut(it->second);
+      }
       it = there ? std::next(it) : sockets_.erase(it);
     }
     gate_.Tick(now);

@@ -21,6 +21,8 @@ constexpr int kMargin = 2;
 // A wait is shown once a task has been without a result for this long: boards
 // that are busy with this very job make its queued work wait all the time.
 constexpr absl::Duration kWaitShown = absl::Seconds(5);
+// With more, each is shown less often.
+constexpr int64_t kJobsShownAtOnce = 8;
 
 // The job of a work id "JOB/TASK/ORDINAL"; 0 for another form.
 int64_t JobOf(const std::string& work_id) {
@@ -213,7 +215,7 @@ void JobManager::AdvanceJob(JobSlot& slot) {
           task.Advance(now, Wanted(task, weights.at(task.spec().device_class)),
                        port, &plan));
     }
-    if (!task.active()) plan.save = true;
+    if (!task.active()) plan.save = slot.exact = true;
     for (v1::Work& work : plan.submit) slot.unsent.push_back(std::move(work));
     for (std::string& id : plan.cancel) {
       slot.uncancelled.push_back(std::move(id));
@@ -223,16 +225,17 @@ void JobManager::AdvanceJob(JobSlot& slot) {
 }
 
 void JobManager::AdvanceAll() {
-  bool active = false;
+  int64_t active = 0;
   std::vector<JobSlot*> dirty;
   for (auto& [id, slot] : jobs_) {
     if (slot.job.active()) AdvanceJob(slot);
     if (slot.dirty) dirty.push_back(&slot);
-    active = active || slot.job.active();
+    active += slot.job.active() ? 1 : 0;
   }
+  active_jobs_ = active;
   FlushJobs(dirty);
   ForgetEnded();
-  has_active_job_ = active || !unstored_.empty() || !trouble_.empty();
+  has_active_job_ = active > 0 || !unstored_.empty() || !trouble_.empty();
 }
 
 void JobManager::FlushJobs(const std::vector<JobSlot*>& slots) {
@@ -256,15 +259,30 @@ void JobManager::FlushJobs(const std::vector<JobSlot*>& slots) {
   }
 }
 
+absl::Duration JobManager::StatusAge() const {
+  return std::clamp<absl::Duration>(
+      (active_jobs_ - kJobsShownAtOnce) * absl::Milliseconds(25),
+      absl::ZeroDuration(), absl::Seconds(1));
+}
+
+const v1::Job& JobManager::StatusOf(JobSlot& slot) {
+  const SteadyTime now = options_.clock->Steady();
+  if (!slot.exact && slot.job.active() && now - slot.status_at < StatusAge()) {
+    return slot.status;
+  }
+  slot.status = slot.job.Status(
+      [this](const TaskRunner& task) { return SurroundingsOf(task); });
+  slot.status_at = now;
+  slot.exact = false;
+  return slot.status;
+}
+
 TuningLog::JobProgress JobManager::ProgressOf(JobSlot& slot) {
   slot.changed = true;
-  const auto status_of = [this](const TaskRunner& task) {
-    return SurroundingsOf(task);
-  };
-  v1::Job job = slot.job.Status(status_of);
+  v1::Job job = StatusOf(slot);
   if (!slot.job.active() && job.state() != v1::JOB_STATE_PAUSED) {
     slot.job.NoteEnd(UnixMs());
-    job = slot.job.Status(status_of);
+    job = StatusOf(slot);
   }
   TuningLog::JobProgress progress;
   progress.no_work = IsEnded(job.state());

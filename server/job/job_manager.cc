@@ -475,8 +475,8 @@ void JobManager::PublishJob(v1::Job job) {
 
 void JobManager::PublishSnapshot(JobSlot& slot) {
   slot.changed = false;
-  PublishJob(slot.job.Status(
-      [this](const TaskRunner& task) { return SurroundingsOf(task); }));
+  slot.exact = true;
+  PublishJob(StatusOf(slot));
 }
 
 void JobManager::PublishSnapshots() {
@@ -484,7 +484,12 @@ void JobManager::PublishSnapshots() {
   const bool all = !refreshed_ || now - *refreshed_ >= absl::Seconds(1);
   if (all) refreshed_ = now;
   for (auto& [id, slot] : jobs_) {
-    if (slot.changed || (all && slot.job.active())) PublishSnapshot(slot);
+    const bool waits = slot.job.active() && !slot.exact &&
+                       now - slot.published_at < StatusAge();
+    if ((slot.changed && !waits) || (all && slot.job.active())) {
+      slot.published_at = now;
+      PublishSnapshot(slot);
+    }
   }
 }
 

@@ -144,6 +144,10 @@ class JobManager : public Dispatcher::Listener {
     bool dirty = false;   // to be saved before anything is sent
     bool ended = false;   // and saved so
     bool changed = true;  // its status may be another than the snapshot's
+    bool exact = true;    // a task has settled: a status of before is no use
+    v1::Job status;       // as of then, see StatusOf
+    SteadyTime status_at;
+    SteadyTime published_at;
   };
   struct Snapshot {
     v1::Job job;
@@ -184,6 +188,10 @@ class JobManager : public Dispatcher::Listener {
   void FlushJob(JobSlot& slot) { FlushJobs({&slot}); }
   // Saves those that changed, in one transaction; then sends their work out.
   void FlushJobs(const std::vector<JobSlot*>& slots);
+  // The job's status, which costs: while many jobs run, one of a moment ago
+  // unless it was to be exact.
+  const v1::Job& StatusOf(JobSlot& slot);
+  absl::Duration StatusAge() const;  // that such a one has at most
   TuningLog::JobProgress ProgressOf(JobSlot& slot);
   void SendSaved(JobSlot& slot);
   void TouchActiveJobs();
@@ -216,6 +224,7 @@ class JobManager : public Dispatcher::Listener {
   std::string known_trouble_;  // that stands in the daemon's messages
   std::optional<SteadyTime> refreshed_;  // when all snapshots were made anew
   std::atomic<bool> has_active_job_ = false;
+  int64_t active_jobs_ = 0;  // when they were last advanced
   int64_t newest_id_ = 0;
   std::set<int64_t> broken_;  // jobs whose rows cannot be read
 

@@ -233,7 +233,8 @@ TEST_P(TuningLogContract, KeepsTheWorkOfJobsRowByRow) {
   };
   const auto work = [this](int64_t id) {
     std::vector<std::string> rows;
-    for (const TuningLog::JobWork& row : log_->GetJob(id)->work) {
+    const auto job = log_->GetJob(id);
+    for (const TuningLog::JobWork& row : job->work) {
       rows.push_back(absl::StrCat(row.task, "/", row.number, "=", row.bytes));
     }
     return absl::StrJoin(rows, " ");
@@ -253,7 +254,9 @@ TEST_P(TuningLogContract, KeepsTheWorkOfJobsRowByRow) {
   EXPECT_EQ(work(one),
             absl::StrCat("0/9=", std::string("\0b", 2), " 0/10=d 1/7=c"));
   EXPECT_EQ(work(two), "0/2=other");
-  for (const TuningLog::StoredJob& job : *log_->ListJobs()) {
+  const auto jobs = log_->ListJobs();
+  ASSERT_OK(jobs);
+  for (const TuningLog::StoredJob& job : *jobs) {
     EXPECT_EQ(job.work.size(), job.job.job_id() == one ? 3u : 1u);
   }
   // None of it when one of the jobs does not exist.

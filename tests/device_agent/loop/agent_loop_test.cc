@@ -42,7 +42,7 @@ TEST_F(AgentLoopTest, DoesNothingForATrackerThatHasNotWelcomedIt) {
 
 TEST_F(AgentLoopTest, GivesUpATrackerThatDoesNotWelcomeIt) {
   ConnectAtOnce();
-  Pass(absl::Milliseconds(9'900));
+  Pass(absl::Milliseconds(29'900));
   EXPECT_THAT(closed_, IsEmpty());
   Pass(absl::Milliseconds(200));
   EXPECT_EQ(closed_.size(), 1u);

@@ -112,6 +112,7 @@ class SimulatedFleet : public Dispatcher {
   std::vector<v1::TrialAck> acks_;
   std::vector<v1::CancelWork> cancels_;
   std::vector<v1::Canaries> canaries_;
+  int asked_ = 0;
   std::map<std::string, v1::TrialResult> spool_;
   std::vector<v1::TrialResult> delayed_;
   int asked_ = 0;
