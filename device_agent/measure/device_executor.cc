@@ -364,6 +364,9 @@ void DeviceExecutor::Pause(absl::Duration wait) {
 }
 
 void DeviceExecutor::Finish(const std::shared_ptr<Batch>& batch, size_t index) {
+  // Before it counts as done: who ends the batch meanwhile (EndIfIdle) would
+  // throw the result away.
+  batch->Deliver(index);
   {
     std::lock_guard<std::mutex> lock(mutex_);
     Batch::Trial& trial = batch->trials()[index];
@@ -376,7 +379,6 @@ void DeviceExecutor::Finish(const std::shared_ptr<Batch>& batch, size_t index) {
     if (all_done && found != batches_.end()) batches_.erase(found);
     changed_.notify_all();
   }
-  batch->Deliver(index);
   EndIfIdle(batch);
 }
 

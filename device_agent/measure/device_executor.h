@@ -108,6 +108,7 @@ class DeviceExecutor {
   std::optional<double> TimeReference(bool alone);
   void Pause(absl::Duration wait);
   void TellMeasuring();
+  // Hands the result back, then lets the trial be done.
   void Finish(const std::shared_ptr<Batch>& batch, size_t index);
   // Ends a batch that is to be finished and of which nothing is timed.
   void EndIfIdle(const std::shared_ptr<Batch>& batch);

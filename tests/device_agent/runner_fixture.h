@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -67,10 +68,14 @@ class RunnerTest : public ::testing::Test {
       device.set_device_class("test");
       device.set_target(target_.ToString());
     }
-    auto runner = CreateTrialRunner(
-        options, spawner_,
-        [this](const std::string& assignment, v1::TrialResult result,
-               bool last) { log_.Add(assignment, std::move(result), last); });
+    auto runner =
+        CreateTrialRunner(options, spawner_,
+                          [this](const std::string& assignment,
+                                 v1::TrialResult result, bool last) {
+                            if (before_result_ != nullptr)
+                              before_result_(result);
+                            log_.Add(assignment, std::move(result), last);
+                          });
     ASSERT_TRUE(runner.ok()) << runner.status();
     runner_ = *std::move(runner);
   }
@@ -148,6 +153,8 @@ class RunnerTest : public ::testing::Test {
 
   Target target_;
   ResultLog log_;
+  // Called with every result before it is noted.
+  std::function<void(const v1::TrialResult&)> before_result_;
   size_t expected_ = 0;
   int assignments_ = 0;
   std::string state_dir_;

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <memory>
 #include <set>
+#include <thread>
 
 #include "absl/synchronization/notification.h"
 #include "base/clock.h"
@@ -61,7 +62,6 @@ TEST_F(RunnerTest, AWorkloadTooBigForTheBoardSaysWhatItNeeds) {
   EXPECT_EQ(result.device_id(), "here");
 }
 
-TEST_F(RunnerTest, SoftmaxConvolutionAndNarrowTypesAreRight) {
 // In a container with a limit the machine's memory is not the board's.
 TEST_F(RunnerTest, WorkersGetHalfOfWhatTheBoardMayUse) {
   const std::string root = StateDir() + "/root";
@@ -84,6 +84,7 @@ TEST_F(RunnerTest, WorkersGetHalfOfWhatTheBoardMayUse) {
   EXPECT_EQ(limit(), int64_t{1} << 30);
 }
 
+TEST_F(RunnerTest, SoftmaxConvolutionAndNarrowTypesAreRight) {
   StartRunner();
   int64_t ordinal = 0;
   for (const char* workload :
@@ -338,6 +339,47 @@ TEST_F(RunnerTest, WhatRunsOfAFinishedAssignmentEndsAndTheRestIsDropped) {
   bool called = false;
   runner_->Finish("unknown", [&called] { called = true; });
   EXPECT_TRUE(called);
+}
+
+// It was timed to its end, and waits behind another trial's result.
+TEST_F(RunnerTest, AResultThatWaitsToBeHandedBackSurvivesADrain) {
+  std::atomic<bool> open = true;
+  absl::Notification timed, blocks, go_on, idle;
+  RunnerOptions options;
+  options.may_start = [&open](const std::string&) { return open.load(); };
+  options.on_window = [&](const std::string&, absl::Duration longest) {
+    if (longest == absl::ZeroDuration()) timed.Notify();
+  };
+  // Without sessions, so that the result waits for nothing else.
+  options.exec_prefix = {"/usr/bin/env"};
+  before_result_ = [&](const v1::TrialResult& result) {
+    if (result.outcome() != v1::OUTCOME_COMPILE_ERROR) return;
+    blocks.Notify();
+    go_on.WaitForNotification();
+  };
+  StartRunner(options);
+  v1::TrialSpec wrong = Trial("softmax(rows=3,cols=5)", 2);
+  wrong.mutable_schedule()->set_text("no schedule");
+  runner_->Start(Assign({Trial(kMatmul, 1), wrong}));
+  ASSERT_TRUE(blocks.WaitForNotificationWithTimeout(absl::Minutes(1)));
+  ASSERT_TRUE(timed.WaitForNotificationWithTimeout(absl::Minutes(1)));
+  // Nothing tells when the result waits; any moment must do.
+  idle.WaitForNotificationWithTimeout(absl::Milliseconds(100));
+  open = false;
+  absl::Notification asked;
+  std::thread drains([&] {
+    runner_->Finish("a1", [&idle] { idle.Notify(); });
+    asked.Notify();
+  });
+  asked.WaitForNotificationWithTimeout(absl::Milliseconds(100));
+  go_on.Notify();
+  drains.join();
+  ASSERT_TRUE(idle.WaitForNotificationWithTimeout(absl::Minutes(1)));
+  std::set<int64_t> handed_back;
+  for (const ResultLog::Entry& entry : log_.Wait(2)) {
+    handed_back.insert(entry.result.spec().ordinal());
+  }
+  EXPECT_EQ(handed_back, (std::set<int64_t>{1, 2}));
 }
 
 TEST_F(RunnerTest, NothingStartsOnceTheLeaseIsNearlyOver) {
