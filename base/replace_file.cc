@@ -10,39 +10,49 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/sync_path.h"
-#include "base/unique_fd.h"
+#include "base/system_error.h"
 #include "base/write_all.h"
 
 namespace regatta {
-namespace {
 
-absl::Status CannotWrite(const std::string& path, int error) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("cannot write ", path, ": ", std::strerror(error)));
+FileBeside::~FileBeside() {
+  if (there_) unlink(beside_.c_str());
 }
 
-}  // namespace
+int FileBeside::Open(mode_t mode) {
+  // Left by a crash, or put there by somebody who wants the bytes elsewhere.
+  unlink(beside_.c_str());
+  file_.Reset(
+      open(beside_.c_str(),
+           O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+           mode & 0700));
+  if (!file_.valid()) return errno;
+  there_ = true;
+  // The mask of the process must not widen or narrow it.
+  return fchmod(file_.get(), mode) == 0 ? 0 : errno;
+}
+
+int FileBeside::Append(std::string_view bytes) {
+  return WriteAll(file_.get(), bytes);
+}
+
+int FileBeside::Sync() { return fsync(file_.get()) == 0 ? 0 : errno; }
+
+int FileBeside::Commit() {
+  if (std::rename(beside_.c_str(), path_.c_str()) != 0) return errno;
+  there_ = false;
+  return 0;
+}
 
 absl::Status ReplaceFile(const std::string& path, std::string_view bytes,
                          mode_t mode) {
-  const std::string beside = absl::StrCat(path, ".", getpid(), ".tmp");
-  // Left by a crash, or put there by somebody who wants the bytes elsewhere.
-  unlink(beside.c_str());
-  UniqueFd fd(open(beside.c_str(),
-                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                   mode & 0700));
-  if (!fd.valid()) return CannotWrite(path, errno);
-  // The mask of the process must not widen or narrow it.
-  int error = fchmod(fd.get(), mode) == 0 ? 0 : errno;
-  if (error == 0) error = WriteAll(fd.get(), bytes);
-  if (error == 0 && fsync(fd.get()) != 0) error = errno;
-  fd.Reset();
-  if (error == 0 && std::rename(beside.c_str(), path.c_str()) != 0) {
-    error = errno;
-  }
-  if (error != 0) unlink(beside.c_str());
+  FileBeside file(path, absl::StrCat(path, ".", getpid(), ".tmp"));
+  int error = file.Open(mode);
+  if (error == 0) error = file.Append(bytes);
+  if (error == 0) error = file.Sync();
+  if (error == 0) error = file.Commit();
   if (error == 0) error = SyncFolderOf(path);
-  return error == 0 ? absl::OkStatus() : CannotWrite(path, error);
+  return error == 0 ? absl::OkStatus() : SystemError(path, "write", error);
 }
 
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path,

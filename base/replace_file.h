@@ -6,11 +6,42 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/unique_fd.h"
 
 namespace regatta {
+
+// A file that is written beside `path` and takes its place when it is whole;
+// what is beside goes with this object, or, after a crash, when the next one of
+// the same name is made.
+//
+// Not thread-safe. Methods return 0, or the system's error.
+class FileBeside {
+ public:
+  // `beside`: where it is written, in the same folder.
+  FileBeside(std::string path, std::string beside)
+      : path_(std::move(path)), beside_(std::move(beside)) {}
+  ~FileBeside();
+  FileBeside(const FileBeside&) = delete;
+
+  // For reading and appending, with exactly this mode.
+  int Open(mode_t mode);
+  int Append(std::string_view bytes);
+  int Sync();
+  // Renames; durable only once the folder is, and whole after a power failure
+  // only when it was synced before.
+  int Commit();
+  // The file at `path` after Commit, open.
+  UniqueFd Take() { return std::move(file_); }
+
+ private:
+  const std::string path_, beside_;
+  UniqueFd file_;
+  bool there_ = false;
+};
 
 // Puts `bytes` at `path` with exactly this mode; durable when it returns OK. A
 // reader sees the old bytes or the new ones. The error names the path and the

@@ -35,7 +35,8 @@ class SpoolStorage {
   virtual absl::Status Sync() = 0;
   virtual absl::Status Truncate(int64_t size) = 0;
   // Replaces the content by `head` and then these ranges of it, in this order;
-  // all or nothing, and durable with the next Sync at the latest.
+  // all or nothing, and durable with the next Sync at the latest. Needs as much
+  // room again as it keeps, and only while it works.
   virtual absl::Status Keep(std::string_view head,
                             const std::vector<Range>& ranges) = 0;
 };

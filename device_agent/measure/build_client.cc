@@ -12,8 +12,6 @@ namespace regatta {
 namespace {
 
 constexpr int kBuildTasks = 64;
-// Killing takes at most 2 s; what is beyond is the spawner's trouble.
-constexpr absl::Duration kEndLimit = absl::Seconds(5);
 
 BuildClient::Reply Failure(const Ending& ending) {
   BuildClient::Reply reply;
@@ -70,7 +68,8 @@ void BuildClient::Abort() {
 
 BuildClient::Reply BuildClient::Ended(bool timed_out, bool* died) {
   if (timed_out) worker_->Kill();
-  const absl::StatusOr<v1::Exited> exited = worker_->WaitExited(kEndLimit);
+  const absl::StatusOr<v1::Exited> exited =
+      worker_->WaitExited(kWorkerEndLimit);
   {
     std::lock_guard<std::mutex> lock(mutex_);
     worker_.reset();

@@ -6,13 +6,6 @@
 #include "base/status_macros.h"
 
 namespace regatta {
-namespace {
-
-// Beyond the wall limit, in case the spawner is stuck.
-constexpr int64_t kBackstopMs = 5'000;
-constexpr absl::Duration kEndLimit = absl::Seconds(5);
-
-}  // namespace
 
 absl::StatusOr<v1::RunResponse> AskRunWorker(
     RunWorkerOptions options, std::shared_ptr<SpawnerClient> spawner,
@@ -23,9 +16,9 @@ absl::StatusOr<v1::RunResponse> AskRunWorker(
   worker->channel().Send(request).IgnoreError();
   absl::StatusOr<v1::RunResponse> response =
       worker->channel().ReceiveMessage<v1::RunResponse>(
-          nullptr, static_cast<int>(options.wall_limit_ms + kBackstopMs));
+          nullptr, static_cast<int>(options.wall_limit_ms + kWallBackstopMs));
   if (!response.ok()) worker->Kill();
-  const absl::StatusOr<v1::Exited> exited = worker->WaitExited(kEndLimit);
+  const absl::StatusOr<v1::Exited> exited = worker->WaitExited(kWorkerEndLimit);
   if (response.ok() && !response->has_failure()) return response;
   std::string detail = "no answer";
   if (response.ok()) {

@@ -13,8 +13,9 @@
 #include "base/digest.h"
 #include "base/log.h"
 #include "base/memory_file.h"
+#include "base/replace_file.h"
 #include "base/status_macros.h"
-#include "base/write_all.h"
+#include "base/system_error.h"
 
 namespace regatta {
 namespace {
@@ -25,6 +26,19 @@ namespace fs = std::filesystem;
 // rest.
 constexpr size_t kChecksumBytes = 65;
 constexpr char kSuffix[] = ".reference";
+
+// What killed processes had begun to write. (What another one writes just now
+// costs it a warning.)
+void RemoveUnfinished(const std::string& folder) {
+  std::error_code error;
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(folder, error)) {
+    std::error_code ignored;
+    if (entry.path().stem().extension() == kSuffix) {
+      fs::remove(entry.path(), ignored);
+    }
+  }
+}
 
 }  // namespace
 
@@ -37,6 +51,7 @@ ReferenceStore::ReferenceStore(std::string folder)
     LOG(kWarning) << "references are not kept: " << folder_ << ": "
                   << error.message();
   }
+  RemoveUnfinished(folder_);
 }
 
 absl::StatusOr<ReferenceStore::Reference> ReferenceStore::Get(
@@ -100,17 +115,14 @@ absl::StatusOr<ReferenceStore::Reference> ReferenceStore::Load(
 void ReferenceStore::Save(const std::string& path, int file) {
   const absl::StatusOr<MappedFile> mapped = MappedFile::Map(file);
   if (!mapped.ok()) return;
-  const std::string temporary = absl::StrCat(path, ".", getpid());
-  const UniqueFd out(
-      open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  const bool saved =
-      out.valid() &&
-      WriteAll(out.get(), Sha256Hex(mapped->bytes()) + "\n") == 0 &&
-      WriteAll(out.get(), mapped->bytes()) == 0 &&
-      rename(temporary.c_str(), path.c_str()) == 0;
-  if (!saved) {
-    unlink(temporary.c_str());
-    LOG(kWarning) << "keeping a reference in " << path << " failed";
+  FileBeside out(path, absl::StrCat(path, ".", getpid()));
+  int error = out.Open(0600);
+  if (error == 0) error = out.Append(Sha256Hex(mapped->bytes()) + "\n");
+  if (error == 0) error = out.Append(mapped->bytes());
+  if (error == 0) error = out.Commit();
+  if (error != 0) {
+    LOG(kWarning) << "a reference is not kept: "
+                  << FileError(path, "write", error).message();
   }
   PruneFolder(path);
 }

@@ -30,7 +30,8 @@ class ReferenceStore {
   static constexpr int64_t kFolderBytes = int64_t{2} << 30;
 
   // The folder is made when it is not there; a folder that cannot be used only
-  // costs time. "": memory only.
+  // costs time. What a killed process left half-written is removed. "": memory
+  // only.
   explicit ReferenceStore(std::string folder);
 
   // `key` is a file name. `make` returns a filled memory file, which is sealed

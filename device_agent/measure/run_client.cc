@@ -12,13 +12,6 @@
 #include "device_agent/spawner/run_delay.h"
 
 namespace regatta {
-namespace {
-
-// Beyond what the spawner allows.
-constexpr int64_t kBackstopMs = 10'000;
-constexpr absl::Duration kEndLimit = absl::Seconds(5);
-
-}  // namespace
 
 v1::Spawn SpawnOf(const RunWorkerOptions& options) {
   const DriverNeeds& needs = options.needs;
@@ -95,7 +88,7 @@ PatientLimit RunClient::LimitOf(int64_t limit_ms) const {
   if (limit_ms == 0 && wall_limit_.has_value()) return *wall_limit_;
   // Where only the spawner's wall limit counts, in case it is stuck.
   const int64_t backstop_ms =
-      PatientLimit::kFactor * options_.wall_limit_ms + kBackstopMs;
+      PatientLimit::kFactor * options_.wall_limit_ms + kWallBackstopMs;
   return PatientLimit(worker_.handle->pid(),
                       absl::Milliseconds(limit_ms > 0 ? limit_ms : backstop_ms),
                       RealClock().Steady());
@@ -142,7 +135,8 @@ std::optional<v1::RunResponse> RunClient::Wait(
 
 void RunClient::Judge() {
   ended_ = true;
-  const absl::StatusOr<v1::Exited> exited = handle().WaitExited(kEndLimit);
+  const absl::StatusOr<v1::Exited> exited =
+      handle().WaitExited(kWorkerEndLimit);
   ending_ = exited.ok()
                 ? JudgeRunWorker(*exited, stage_, options_.wall_limit_ms,
                                  options_.memory_bytes)
@@ -183,10 +177,10 @@ void RunClient::End() {
   if (ended_) return;
   ended_ = true;
   if (pool_ != nullptr && timed_ && !ending_.has_value()) return;
-  absl::StatusOr<v1::Exited> exited = handle().WaitExited(kEndLimit);
+  absl::StatusOr<v1::Exited> exited = handle().WaitExited(kWorkerEndLimit);
   if (!exited.ok()) {
     handle().Kill();
-    exited = handle().WaitExited(kEndLimit);
+    exited = handle().WaitExited(kWorkerEndLimit);
   }
   const bool gone = exited.ok() && !exited->leftovers();
   if (!gone) {

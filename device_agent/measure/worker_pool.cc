@@ -12,7 +12,6 @@
 namespace regatta {
 namespace {
 
-constexpr absl::Duration kEndLimit = absl::Seconds(5);
 // To say that its device still works; a context is there already.
 constexpr int64_t kPingMs = 2'000;
 
@@ -37,7 +36,7 @@ WorkerPool::~WorkerPool() {
 
 void WorkerPool::Retire(KeptWorker worker) {
   worker.handle->Kill();
-  worker.handle->WaitExited(kEndLimit).IgnoreError();
+  worker.handle->WaitExited(kWorkerEndLimit).IgnoreError();
 }
 
 bool WorkerPool::Fresh(const KeptWorker& worker) const {
@@ -88,7 +87,7 @@ absl::StatusOr<KeptWorker> WorkerPool::Start(const v1::Spawn& spawn,
   // One that has closed its end is ending by itself, and says why.
   if (!absl::IsOutOfRange(prepared)) worker.handle->Kill();
   const absl::StatusOr<v1::Exited> exited =
-      worker.handle->WaitExited(kEndLimit);
+      worker.handle->WaitExited(kWorkerEndLimit);
   if (!exited.ok() || exited->reason() != v1::EXIT_REASON_EXITED) {
     return prepared;
   }

@@ -25,6 +25,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "base/system_error.h"
 #include "device_agent/sandbox/landlock.h"
 #include "device_agent/sandbox/seccomp_filter.h"
 #include "device_agent/spawner/file_text.h"
@@ -44,10 +45,6 @@ constexpr int kBuildNice = 10;
 constexpr int64_t kMinFileBytes = 64 << 20;
 constexpr int64_t kMinAddressSpace = int64_t{4} << 30;
 constexpr rlim_t kOpenFiles = 256;
-
-absl::Status SystemError(absl::string_view what) {
-  return absl::InternalError(absl::StrCat(what, ": ", strerror(errno)));
-}
 
 // Whether `action` succeeds in a child process.
 bool WorksInChild(const std::function<bool()>& action) {

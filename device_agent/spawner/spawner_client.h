@@ -26,6 +26,13 @@ namespace regatta {
 
 class SpawnerClient;
 
+// Killing takes at most 2 s (Worker::kKillLimit); a spawner that has not said
+// by then how a worker ended is in trouble itself.
+inline constexpr absl::Duration kWorkerEndLimit = absl::Seconds(5);
+// How long beyond a wall limit, which the spawner keeps, an answer is waited
+// for, in case it is stuck.
+inline constexpr int64_t kWallBackstopMs = 10'000;
+
 // One worker. Killed, with all that it started, when this is destroyed.
 class WorkerHandle {
  public:

@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "base/system_error.h"
 #include "device_agent/spawner/cpu_list.h"
 
 namespace regatta {
@@ -27,10 +28,6 @@ constexpr int kWorkerChannel = 3;
 constexpr size_t kErrorReadBytes = 64 << 10;
 // Where descriptors that a worker inherits begin.
 constexpr int kFirstInherited = 10;
-
-absl::Status SystemError(absl::string_view what) {
-  return absl::InternalError(absl::StrCat(what, ": ", strerror(errno)));
-}
 
 struct Pipe {
   UniqueFd read, write;

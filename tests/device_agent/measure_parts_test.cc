@@ -318,6 +318,18 @@ TEST_F(ReferenceStoreTest, ADamagedFileIsMadeAgain) {
 }
 
 TEST_F(ReferenceStoreTest, AFailureIsHandedBackAndTriedAgain) {
+TEST_F(ReferenceStoreTest, WhatAKilledProcessBeganToWriteIsRemoved) {
+  {
+    ReferenceStore store(folder_);
+    EXPECT_EQ(Get(store, "k", "content"), "content");
+  }
+  std::ofstream(folder_ + "/other.reference.4711") << "half of it";
+  ReferenceStore store(folder_);
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/other.reference.4711"));
+  EXPECT_EQ(Get(store, "k", "content"), "content");
+  EXPECT_EQ(made_, 1);
+}
+
   ReferenceStore store(folder_);
   EXPECT_EQ(store.Get("k", [] { return absl::InternalError("no"); }).status(),
             absl::InternalError("no"));
