@@ -179,6 +179,7 @@ absl::Status Spool::Probe() {
   constexpr size_t kProbeBytes = 64 << 10;
   v1::TrialAck nothing;
   nothing.set_trial_id(std::string(kProbeBytes, '-'));
+  if (entries_.empty() && DeadBytes() > 0) RETURN_IF_ERROR(Compact());
   const int64_t end = file_bytes_;
   RETURN_IF_ERROR(
       Write(FrameSpoolRecord(kSpoolForget, nothing.SerializeAsString())));
@@ -187,6 +188,7 @@ absl::Status Spool::Probe() {
   tail_dirty_ = !storage_->Truncate(end).ok();
   // What else was written since the last Sync may be nowhere now.
   sync_failed_ = sync_failed_ || !synced.ok();
+  if (synced.ok()) compact_at_ = 0;
   return synced;
 }
 
@@ -220,13 +222,15 @@ int64_t Spool::DeadBytes() const {
 
 void Spool::MaybeCompact() {
   const int64_t dead = DeadBytes();
-  if (sync_failed_ || dead < limits_.slack_bytes || dead < live_bytes_ ||
-      file_bytes_ < compact_at_) {
-    return;
-  }
+  if (dead < limits_.slack_bytes || dead < live_bytes_) return;
+  // With nothing to keep it is but a truncation, which needs no room.
+  const bool backs_off =
+      file_bytes_ < compact_at_ && live_bytes_ > failed_live_bytes_ / 2;
+  if (!entries_.empty() && (sync_failed_ || backs_off)) return;
   if (absl::Status status = Compact(); !status.ok()) {
     // The old file is still good. Not at every acknowledgement again.
     compact_at_ = file_bytes_ + limits_.slack_bytes;
+    failed_live_bytes_ = live_bytes_;
     LOG(kWarning) << "result spool: compaction: " << status.message();
   }
 }
@@ -254,6 +258,7 @@ absl::Status Spool::Compact() {
   }
   synced_bytes_ = file_bytes_;
   tail_dirty_ = false;
+  compact_at_ = 0;
   return absl::OkStatus();
 }
 
@@ -278,7 +283,8 @@ std::optional<Spool::Entry> Spool::Next(Sequence from) {
     LOG(kError) << "result spool: the result of trial " << place.key.first
                 << " can no longer be read ("
                 << (bytes.ok() ? "damaged" : bytes.status().message())
-                << "); it is measured again";
+                << "); once its lease has run out it is measured again, as "
+                   "an attempt lost";
     ++unreadable_;
     ++it;
     Erase(sequence);
@@ -300,6 +306,12 @@ std::vector<v1::HeldAssignment> Spool::Finished(size_t limit) const {
     held.set_started(true);
   }
   return finished;
+}
+
+bool Spool::Ends(const std::string& assignment_id) const {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const auto& entry) {
+    return entry.second.ends_assignment == assignment_id;
+  });
 }
 
 double Spool::Fullness() const {

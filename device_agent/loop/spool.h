@@ -67,13 +67,15 @@ class Spool {
   // OK: everything in the spool is durable.
   absl::Status Sync();
   // Whether the disk takes results, by writing and syncing as much as one of
-  // many trials needs, and taking it back. OK: it does.
+  // many trials needs, and taking it back. OK: it does. Gives its own room back
+  // before where nothing in it counts any more.
   absl::Status Probe();
   // Drops every copy of this attempt's result. Unknown ones are ignored.
   void Forget(const std::string& trial_id, int32_t attempt);
 
   // The oldest result at or after `from`; nullopt when there is none. A result
-  // that can no longer be read is dropped, counted in unreadable() and skipped.
+  // that can no longer be read is dropped, counted in unreadable() and skipped:
+  // once its lease has run out it is measured again, as an attempt lost.
   struct Entry {
     Sequence sequence = 0;
     v1::SpooledResult result;
@@ -83,6 +85,15 @@ class Spool {
   // Assignments whose last result is here: nothing but the delivery remains.
   // At most `limit`, oldest first.
   std::vector<v1::HeldAssignment> Finished(size_t limit) const;
+  // Whether the last result of this assignment is here.
+  bool Ends(const std::string& assignment_id) const;
+  // Whether there are results from `from` on and before `before`.
+  bool HoldsAny(Sequence from, Sequence before) const {
+    const auto first = entries_.lower_bound(from);
+    return first != entries_.end() && first->first < before;
+  }
+  // Where the next result will be.
+  Sequence end() const { return next_sequence_; }
   // Whether this very entry is still to be acknowledged.
   bool Holds(Sequence sequence) const { return entries_.contains(sequence); }
 
@@ -139,7 +150,11 @@ class Spool {
   int64_t file_bytes_ = 0;    // end of the last good record
   int64_t synced_bytes_ = 0;  // of them surely on disk
   int64_t live_bytes_ = 0;
-  int64_t compact_at_ = 0;  // not before the file is this long
+  // After a rewrite that failed, for want of room most likely: not before the
+  // file is this long again, which shows that there is room, or half as much is
+  // to be kept as then.
+  int64_t compact_at_ = 0;
+  int64_t failed_live_bytes_ = 0;
   bool header_good_ = true;
   bool tail_dirty_ = false;   // bytes beyond file_bytes_ to be cut off
   bool sync_failed_ = false;  // the file's recent bytes are not to be trusted

@@ -20,6 +20,7 @@ struct FakeDisk {
   int64_t fail_at = -1;   // the Nth operation from now fails, counted from 0
   bool broken = false;    // every write and sync fails
   int64_t capacity = -1;  // bytes; what does not fit is not written
+  bool rewrites_fail = false;  // no room for a second file
   int64_t operations = 0;
   int64_t syncs = 0;
 
@@ -81,7 +82,9 @@ class FakeSpoolStorage : public SpoolStorage {
   }
   absl::Status Keep(std::string_view head,
                     const std::vector<Range>& ranges) override {
-    if (disk_->Fails()) return absl::InternalError("fake rewrite failed");
+    if (disk_->Fails() || disk_->rewrites_fail) {
+      return absl::ResourceExhaustedError("fake rewrite failed");
+    }
     std::string fresh(head);
     for (const Range& range : ranges) {
       fresh += disk_->content.substr(static_cast<size_t>(range.offset),

@@ -1,9 +1,12 @@
 #include "device_agent/loop/spool.h"
 
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <string>
 #include <vector>
@@ -306,6 +309,66 @@ TEST(SpoolTest, CompactionKeepsResultsThatWaitForTheirSync) {
   EXPECT_THAT(Trials(*OpenOrDie(&disk, limits)), ElementsAre("t19", "waiting"));
 }
 
+TEST(SpoolTest, ASpoolThatCannotBeRewrittenGivesItsRoomBackAllTheSame) {
+  FakeDisk disk;
+  SpoolLimits limits;
+  limits.slack_bytes = 1000;
+  auto spool = OpenOrDie(&disk, limits);
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_TRUE(spool->Append(MakeResult(absl::StrCat("t", i), 1, 400)).ok());
+  }
+  ASSERT_TRUE(spool->Sync().ok());
+  // As on a full disk: no room for a second file, nor for forgetting.
+  disk.rewrites_fail = true;
+  disk.capacity = static_cast<int64_t>(disk.content.size());
+  const size_t before = disk.content.size();
+  int operations = 0;
+  for (int i = 0; i < 39; ++i) {
+    const int64_t already = disk.operations;
+    spool->Forget(absl::StrCat("t", i), 1);
+    operations += static_cast<int>(disk.operations - already);
+  }
+  EXPECT_EQ(disk.content.size(), before);
+  // Each refused record is cut off again; a rewrite is tried only when half as
+  // much is to be kept as the last time: 19, 9, 4, 2 and 1 of 40.
+  EXPECT_EQ(operations, 2 * 39 + 5);
+  spool->Forget("t39", 1);
+  EXPECT_EQ(disk.content.size(), 8u) << "more than the header is left";
+  ASSERT_TRUE(spool->Append(MakeResult("next")).ok());
+  ASSERT_TRUE(spool->Sync().ok());
+  auto reopened = OpenOrDie(&disk);
+  EXPECT_THAT(Trials(*reopened), ElementsAre("next"));
+}
+
+TEST(SpoolTest, OnceTheDiskHasRoomASpoolIsRewrittenAgain) {
+  FakeDisk disk;
+  SpoolLimits limits;
+  limits.slack_bytes = 1000;
+  auto spool = OpenOrDie(&disk, limits);
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_TRUE(spool->Append(MakeResult(absl::StrCat("t", i), 1, 400)).ok());
+  }
+  ASSERT_TRUE(spool->Sync().ok());
+  disk.rewrites_fail = true;
+  for (int i = 0; i < 30; ++i) spool->Forget(absl::StrCat("t", i), 1);
+  const size_t before = disk.content.size();
+  disk.rewrites_fail = false;
+  ASSERT_TRUE(spool->Probe().ok());
+  spool->Forget("t30", 1);
+  EXPECT_LT(disk.content.size(), before / 2);
+  EXPECT_EQ(spool->count(), 9);
+}
+
+TEST(SpoolTest, AProbeGivesBackTheSpoolsOwnRoomFirst) {
+  FakeDisk disk;
+  auto spool = OpenOrDie(&disk);  // 1 MiB are not worth rewriting for
+  ASSERT_TRUE(spool->Append(MakeResult("t", 1, 500'000)).ok());
+  ASSERT_TRUE(spool->Sync().ok());
+  disk.capacity = static_cast<int64_t>(disk.content.size());
+  spool->Forget("t", 1);
+  EXPECT_TRUE(spool->Probe().ok());
+}
+
 TEST(SpoolTest, FullnessFollowsTheTighterLimitAndTheCapHolds) {
   FakeDisk disk;
   SpoolLimits limits;
@@ -396,6 +459,29 @@ TEST_F(SpoolFileTest, KeepsResultsOverReopeningAndCompaction) {
     EXPECT_LT(std::filesystem::file_size(Path()), 5000u);
   }
   EXPECT_THAT(Trials(*Open(limits)), ElementsAre("t48", "t49", "new"));
+}
+
+TEST_F(SpoolFileTest, ARewriteThatFindsNoRoomLeavesNothingBehind) {
+  auto storage = OpenSpoolFile(Path());
+  ASSERT_TRUE(storage.ok()) << storage.status();
+  const std::string content(100'000, 'x');
+  ASSERT_TRUE((*storage)->Append(content).ok());
+  // A file of more than 50,000 bytes is refused, as by a full disk.
+  struct rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const struct rlimit small = {50'000, limit.rlim_max};
+  signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const absl::Status status = (*storage)->Keep("head", {{0, 100'000}});
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_FALSE(std::filesystem::exists(Path() + ".new"));
+  // The old file is still good, and one that a killed agent left is removed.
+  EXPECT_EQ(*(*storage)->Read(0, 100'000), content);
+  std::ofstream(Path() + ".new") << content;
+  storage->reset();
+  ASSERT_TRUE(OpenSpoolFile(Path()).ok());
+  EXPECT_FALSE(std::filesystem::exists(Path() + ".new"));
 }
 
 TEST_F(SpoolFileTest, TurnsAwayASecondAgent) {
