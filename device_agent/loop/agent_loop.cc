@@ -207,14 +207,20 @@ void AgentLoop::OnWelcome(const v1::Welcome& welcome) {
   for (const v1::HeldVerdict& verdict : welcome.verdicts()) {
     answered.insert(verdict.assignment_id());
     const auto it = held_.find(verdict.assignment_id());
-    if (it == held_.end()) continue;
-    if (verdict.verdict() == v1::VERDICT_CONTINUE) {
+    if (verdict.verdict() != v1::VERDICT_CONTINUE) {
+      if (it != held_.end()) Drop(verdict.assignment_id());
+    } else if (it == held_.end() || it->second.curtailed) {
+      // Held when the Hello was sent, but not any more; unless its last result
+      // says so, nothing else does.
+      if (!spool_->Ends(verdict.assignment_id())) {
+        ReleaseLate(verdict.assignment_id(), verdict.lease_epoch(),
+                    "ended during the handshake");
+      }
+    } else {
       if (verdict.lease_epoch() > 0) {
         it->second.lease_epoch = verdict.lease_epoch();
       }
       Renew(it->first, it->second, verdict.lease_ms());
-    } else {
-      Drop(verdict.assignment_id());
     }
   }
   // Held, yet without a verdict: the tracker will hand it to somebody else.
@@ -326,11 +332,16 @@ void AgentLoop::FinishHeld(const std::string& assignment_id, Held& held) {
   actions_.push_back(FinishAction{assignment_id});
 }
 
+void AgentLoop::ReleaseLate(const std::string& assignment_id,
+                            int64_t lease_epoch, const std::string& reason) {
+  late_releases_.push_back({assignment_id, lease_epoch, reason, spool_->end()});
+}
+
 void AgentLoop::OnFinished(const std::string& assignment_id) {
   const auto it = held_.find(assignment_id);
   if (it == held_.end() || !it->second.finishing) return;
   if (state_ == State::kWelcomed && !it->second.curtailed) {
-    late_releases_.emplace_back(assignment_id, it->second.lease_epoch);
+    ReleaseLate(assignment_id, it->second.lease_epoch, "drained");
   }
   held_.erase(it);
 }

@@ -129,10 +129,12 @@ class AgentLoop {
   // expect the agent back: the board reboots.
   void OnDrain(const std::string& reason, absl::Duration returns_within);
   // Whether there is nothing left to wait for after OnDrain: no work, no
-  // result that a connected tracker may yet take.
+  // result and no release that a connected tracker may yet take. During the
+  // handshake there is: the tracker counts on what the Hello lists.
   bool drained() const {
+    if (state_ == State::kGreeting) return false;
     return state_ != State::kWelcomed ||
-           (held_.empty() && spool_->count() == 0);
+           (held_.empty() && spool_->count() == 0 && late_releases_.empty());
   }
   // Stops and gives back everything held. Only Settle may follow.
   void OnShutdown();
@@ -200,6 +202,11 @@ class AgentLoop {
   void SendRelease(const std::string& assignment_id, int64_t lease_epoch,
                    const std::string& reason);
   void SendResults();
+  void ReleaseLate(const std::string& assignment_id, int64_t lease_epoch,
+                   const std::string& reason);
+  // Those that need not wait for results any more: a tracker that learns of the
+  // release first has another board run again what is about to arrive.
+  void SendLateReleases();
   // Everything in the spool is to be sent (again), from the oldest on.
   void ResetSending();
   void ScheduleHeartbeat();
@@ -241,8 +248,14 @@ class AgentLoop {
   std::deque<KeptLease> kept_proofs_;  // oldest first
   bool draining_ = false;
   std::string leaving_;  // why this process drains for good, or ""
-  // Sent after the results that came before them.
-  std::vector<std::pair<std::string, int64_t>> late_releases_;
+  // Of work that ended without a last result.
+  struct LateRelease {
+    std::string assignment_id;
+    int64_t lease_epoch = 0;
+    std::string reason;
+    Spool::Sequence after = 0;  // once the results before this one are sent
+  };
+  std::vector<LateRelease> late_releases_;
   std::string spool_trouble_;  // why the spool cannot be written, or ""
   SteadyTime probe_spool_at_;  // counts while there is trouble
   int64_t work_ticks_ = 0;

@@ -177,6 +177,15 @@ void AgentLoop::SendResults() {
   }
 }
 
+void AgentLoop::SendLateReleases() {
+  if (state_ != State::kWelcomed) return;
+  std::erase_if(late_releases_, [this](const LateRelease& late) {
+    if (spool_->HoldsAny(next_to_send_, late.after)) return false;
+    SendRelease(late.assignment_id, late.lease_epoch, late.reason);
+    return true;
+  });
+}
+
 void AgentLoop::OnResultAck(const v1::ResultAck& ack) {
   for (const v1::TrialAck& one : ack.acks()) {
     if (one.status() == v1::ACK_STATUS_UNSPECIFIED) continue;
@@ -227,9 +236,7 @@ void AgentLoop::SettleSpool() {
 std::vector<AgentAction> AgentLoop::Settle() {
   SettleSpool();
   if (state_ == State::kWelcomed && !Quiet(clock_->Steady())) SendResults();
-  for (const auto& [id, epoch] : std::exchange(late_releases_, {})) {
-    SendRelease(id, epoch, "drained");
-  }
+  SendLateReleases();
   return std::exchange(actions_, {});
 }
 

@@ -131,6 +131,35 @@ TEST_F(AgentQuietTest, AnswersAndReleasesAreNotPutOff) {
   EXPECT_THAT(Releases(), SizeIs(1));
 }
 
+// A tracker that hears of the release first gives the trial to another board.
+TEST_F(AgentQuietTest, AReleaseDoesNotOvertakeTheResultsBeforeIt) {
+  ConnectWelcomed();
+  const v1::Assignment a = TestAssignment("a", 4, 3);
+  Assign(a);
+  Assign(TestAssignment("b", 5, 2));
+  Window(absl::Seconds(20));
+  v1::TrackerMessage drain;
+  drain.mutable_drain()->add_device_ids("board");
+  Receive(drain);
+  Clear();
+  // Nothing of b waits.
+  loop_->OnFinished("b");
+  Collect();
+  ASSERT_THAT(Releases(), SizeIs(1));
+  EXPECT_EQ(Releases()[0].assignment_id(), "b");
+  Window(absl::Seconds(20));
+  Clear();
+  Finish(a, 0);
+  loop_->OnFinished("a");
+  Collect();
+  EXPECT_THAT(sent_, IsEmpty());
+  EXPECT_FALSE(loop_->drained());
+  Window(absl::ZeroDuration());
+  ASSERT_THAT(sent_, SizeIs(2));
+  EXPECT_TRUE(sent_[0].has_result_batch());
+  EXPECT_EQ(sent_[1].release().assignment_id(), "a");
+}
+
 TEST_F(AgentQuietTest, ALeaseIsRenewedInTimeAllTheSame) {
   ConnectWelcomed();
   v1::Assignment a = TestAssignment("a", 1, 2);

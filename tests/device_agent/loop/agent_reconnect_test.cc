@@ -1,5 +1,7 @@
 // When an agent that lost its tracker tries again.
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -9,6 +11,7 @@ namespace regatta {
 namespace {
 
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 using AgentReconnectTest = AgentLoopTest;
 
@@ -68,6 +71,46 @@ TEST_F(AgentReconnectTest, ANameTakenByAnotherAgentIsNotFoughtOver) {
   ConnectWelcomed();
   loop_->OnDisconnected(absl::AbortedError("a newer session took over"));
   EXPECT_GE(loop_->NextWake() - clock_.Steady(), absl::Seconds(15));
+}
+
+// What ends between the Hello and the Welcome is told after that: nothing else
+// shows the tracker that it is free.
+TEST_F(AgentReconnectTest, WorkThatEndsDuringTheHandshakeIsGivenBack) {
+  ConnectWelcomed();
+  const SteadyTime assigned = clock_.Steady();
+  Assign(TestAssignment("finishing", 4, 2));
+  v1::Assignment brief = TestAssignment("curtailed", 5, 2);
+  brief.set_lease_ms(8'000);  // curtailed after 6.4 s
+  Assign(brief);
+  Assign(TestAssignment("done", 6));
+  loop_->OnDrain("leaving", absl::ZeroDuration());
+  loop_->OnDisconnected(absl::UnavailableError("gone"));
+  connected_ = false;
+  ConnectAtOnce();
+  EXPECT_THAT(HeldInHello(),
+              UnorderedElementsAre("finishing", "curtailed", "done"));
+  loop_->OnFinished("finishing");
+  Finish(TestAssignment("done", 6), 0);
+  clock_.Advance(assigned + absl::Milliseconds(6'500) - clock_.Steady());
+  Tick();
+  EXPECT_FALSE(loop_->drained()) << "the tracker does not know yet";
+  Clear();
+  v1::TrackerMessage welcome = WelcomeMessage();
+  for (const auto& [id, epoch] :
+       {std::pair("finishing", 4), std::pair("curtailed", 5),
+        std::pair("done", 6)}) {
+    v1::HeldVerdict& verdict = *welcome.mutable_welcome()->add_verdicts();
+    verdict.set_assignment_id(id);
+    verdict.set_verdict(v1::VERDICT_CONTINUE);
+    verdict.set_lease_epoch(epoch);
+  }
+  Receive(welcome);
+  ASSERT_EQ(Releases().size(), 2u);
+  EXPECT_EQ(Releases()[0].assignment_id(), "finishing");
+  EXPECT_EQ(Releases()[0].lease_epoch(), 4);
+  EXPECT_EQ(Releases()[1].assignment_id(), "curtailed");
+  EXPECT_EQ(Releases()[1].lease_epoch(), 5);
+  EXPECT_EQ(SentTrials(), std::vector<std::string>{"done/0"});
 }
 
 TEST_F(AgentReconnectTest, AGoodbyeNamesTheTimeToComeBack) {
