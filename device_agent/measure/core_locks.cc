@@ -10,9 +10,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -66,38 +69,77 @@ int LockFile(int file, int operation) {
   return 0;
 }
 
-// flock cannot be given up once it waits, so it waits on a thread of its own;
-// one that nobody waits for any more gives the lock back when it gets it. The
-// kernel wakes it at once: asking again and again would cost the timed run that
-// is waited for.
-struct Waiting {
-  explicit Waiting(UniqueFd wanted) : file(std::move(wanted)) {}
-  UniqueFd file;
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool done = false;
-  int error = 0;
-};
-
-absl::StatusOr<UniqueFd> WaitFor(UniqueFd file, int operation,
-                                 const std::string& path,
-                                 const std::function<bool()>& cancelled) {
-  auto waiting = std::make_shared<Waiting>(std::move(file));
-  std::thread([waiting, operation] {
-    const int error = LockFile(waiting->file.get(), operation);
-    std::lock_guard<std::mutex> lock(waiting->mutex);
-    waiting->error = error;
-    waiting->done = true;
-    waiting->changed.notify_all();
-  }).detach();
-  std::unique_lock<std::mutex> lock(waiting->mutex);
-  while (!waiting->done) {
-    if (cancelled()) return absl::CancelledError("stopped");
-    waiting->changed.wait_for(lock, kAskCancelled);
+// flock cannot be given up once it waits, so it waits on a thread of its own.
+// The kernel wakes it at once: asking again and again would cost the timed run
+// that is waited for.
+//
+// A wait that is given up is kept for the next taker of the same lock: a lock
+// that somebody holds for hours costs as many threads as wanted it at once, not
+// one for each that gave up. When nobody takes it over, the lock is given back
+// as it comes.
+class LockWaits {
+ public:
+  // Never destroyed: its threads may outlive main.
+  static LockWaits& Get() {
+    static LockWaits* const all = new LockWaits;
+    return *all;
   }
-  if (waiting->error != 0) return FileError(path, waiting->error);
-  return std::move(waiting->file);
-}
+
+  absl::StatusOr<UniqueFd> Wait(UniqueFd file, int operation,
+                                const std::string& path,
+                                const std::function<bool()>& cancelled) {
+    // A child has the table, but not the threads.
+    const Key key = {getpid(), path, operation};
+    std::unique_lock<std::mutex> lock(mutex_);
+    const std::shared_ptr<Lock> wanted = Begin(key, std::move(file));
+    while (!wanted->done) {
+      lock.unlock();
+      const bool stop = cancelled();
+      lock.lock();
+      if (stop) {
+        if (!wanted->done) given_up_.emplace(key, wanted);
+        return absl::CancelledError("stopped");
+      }
+      wanted->changed.wait_for(lock, kAskCancelled,
+                               [&] { return wanted->done; });
+    }
+    if (wanted->error != 0) return FileError(path, wanted->error);
+    return std::move(wanted->file);
+  }
+
+ private:
+  using Key = std::tuple<pid_t, std::string, int>;  // of whom, path, operation
+  struct Lock {
+    explicit Lock(UniqueFd wanted) : file(std::move(wanted)) {}
+    UniqueFd file;
+    std::condition_variable changed;
+    bool done = false;
+    int error = 0;
+  };
+
+  // One that was given up, or a new one; with mutex_ held.
+  std::shared_ptr<Lock> Begin(const Key& key, UniqueFd file) {
+    if (const auto found = given_up_.find(key); found != given_up_.end()) {
+      std::shared_ptr<Lock> wanted = std::move(found->second);
+      given_up_.erase(found);
+      return wanted;
+    }
+    auto wanted = std::make_shared<Lock>(std::move(file));
+    std::thread([this, key, wanted, fd = wanted->file.get()] {
+      const int error = LockFile(fd, std::get<2>(key));
+      std::lock_guard<std::mutex> lock(mutex_);
+      wanted->error = error;
+      wanted->done = true;
+      wanted->changed.notify_all();
+      std::erase_if(given_up_,
+                    [&](const auto& entry) { return entry.second == wanted; });
+    }).detach();
+    return wanted;
+  }
+
+  std::mutex mutex_;  // guards what follows and all locks
+  std::multimap<Key, std::shared_ptr<Lock>> given_up_;
+};
 
 }  // namespace
 
@@ -136,8 +178,8 @@ absl::StatusOr<UniqueFd> CoreLocks::Lock(
     ASSIGN_OR_RETURN(UniqueFd file, OpenOrMake(path));
     const int error = LockFile(file.get(), operation | LOCK_NB);
     if (error == EWOULDBLOCK) {
-      ASSIGN_OR_RETURN(file,
-                       WaitFor(std::move(file), operation, path, cancelled));
+      ASSIGN_OR_RETURN(file, LockWaits::Get().Wait(std::move(file), operation,
+                                                   path, cancelled));
     } else if (error != 0) {
       return FileError(path, error);
     }

@@ -143,6 +143,7 @@ Sandbox Sandbox::Probe(const std::set<std::string>& without) {
     add("landlock", LandlockVersion() > 0);
     add("tight", sandbox.Has("seccomp"));
   }
+  ScratchFolder::RemoveStale({geteuid(), kBuildUser, kRunUser});
   if (without.count("cgroup") == 0) sandbox.cgroups_ = CgroupTree::Probe();
   // The spawner's parent is the agent.
   if (without.count("cpu_weight") == 0) {

@@ -70,8 +70,9 @@ struct ChildSetup {
 
 class Sandbox {
  public:
-  // Probes. `without`: features not to use even where they are there, so that
-  // what poorer machines do can be tested.
+  // Probes, and removes what killed spawners left. `without`: features not to
+  // use even where they are there, so that what poorer machines do can be
+  // tested.
   static Sandbox Probe(const std::set<std::string>& without);
 
   const std::set<std::string>& features() const { return features_; }

@@ -10,10 +10,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/unique_fd.h"
 
 namespace regatta {
 
@@ -27,6 +30,10 @@ class ScratchFolder {
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
 
+  // Removes those of killed spawners: of ours, what nobody holds any more.
+  // `owners`: users whose they may be.
+  static void RemoveStale(const std::set<uid_t>& owners);
+
   const std::string& path() const { return path_; }
   // In a mount namespace of the worker's own: puts memory of at most `bytes`
   // bytes there, gone with the namespace. Cgroups count it as the worker's.
@@ -37,6 +44,7 @@ class ScratchFolder {
       : path_(std::move(path)), owner_(owner), bytes_(bytes) {}
 
   const std::string path_;
+  UniqueFd held_;  // the folder, locked for as long as this process wants it
   const std::optional<uid_t> owner_;
   const int64_t bytes_;
 };

@@ -58,7 +58,8 @@ regatta_test(board_test
   block_timer_test.cc board_lacks_test.cc cgroup_test.cc clean_timing_test.cc
   frame_channel_test.cc
   heartbeat_load_test.cc measure_parts_test.cc measuring_session_test.cc
-  planted_faults_test.cc planted_list.cc sensor_contract_test.cc spawner_test.cc
+  planted_faults_test.cc planted_list.cc scratch_folder_test.cc
+  sensor_contract_test.cc spawner_test.cc
   trial_runner_test.cc verify_test.cc
   LIBS regatta_agent_loop regatta_measure regatta_build regatta_run regatta_base)
 target_compile_definitions(board_test PRIVATE

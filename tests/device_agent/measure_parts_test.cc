@@ -7,6 +7,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <thread>
 
@@ -202,7 +203,6 @@ TEST(WorkerEndingTest, ACompilerThatDiesIsACompileError) {
             "the build worker ended with SIGABRT: LLVM ERROR: no");
 }
 
-TEST(WorkerEndingTest, AStoppedBuildIsNoCompileError) {
 TEST(WorkerEndingTest, ABuildThatTheBoardEndedIsNoCompileError) {
   const Ending killed = JudgeBuildWorker(
       Exited(v1::EXIT_REASON_SIGNALLED, SIGKILL, "words\n"), 1 << 30);
@@ -217,6 +217,7 @@ TEST(WorkerEndingTest, ABuildThatTheBoardEndedIsNoCompileError) {
   }
 }
 
+TEST(WorkerEndingTest, AStoppedBuildIsNoCompileError) {
   EXPECT_EQ(JudgeBuildWorker(
                 Exited(v1::EXIT_REASON_KILLED_ON_REQUEST, SIGKILL, ""), 1 << 30)
                 .outcome,
@@ -317,7 +318,6 @@ TEST_F(ReferenceStoreTest, ADamagedFileIsMadeAgain) {
   }
 }
 
-TEST_F(ReferenceStoreTest, AFailureIsHandedBackAndTriedAgain) {
 TEST_F(ReferenceStoreTest, WhatAKilledProcessBeganToWriteIsRemoved) {
   {
     ReferenceStore store(folder_);
@@ -330,6 +330,7 @@ TEST_F(ReferenceStoreTest, WhatAKilledProcessBeganToWriteIsRemoved) {
   EXPECT_EQ(made_, 1);
 }
 
+TEST_F(ReferenceStoreTest, AFailureIsHandedBackAndTriedAgain) {
   ReferenceStore store(folder_);
   EXPECT_EQ(store.Get("k", [] { return absl::InternalError("no"); }).status(),
             absl::InternalError("no"));
@@ -425,6 +426,25 @@ TEST_F(CoreLocksTest, ADeadHolderHoldsNothing) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFSIGNALED(status));
   EXPECT_TRUE(Free({0}, kTiming));
+}
+
+TEST_F(CoreLocksTest, HoweverManyGiveUpOneThreadIsLeft) {
+  const auto threads = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
+                         std::filesystem::directory_iterator());
+  };
+  {
+    const auto held = TryTake({0}, kTiming);
+    ASSERT_TRUE(held.ok()) << held.status();
+    const auto before = threads();
+    for (int i = 0; i < 20; ++i) EXPECT_FALSE(Free({0}, kTiming));
+    EXPECT_LE(threads(), before + 1);
+    // Another kind of lock is waited for apart.
+    for (int i = 0; i < 20; ++i) EXPECT_FALSE(Free({0}, kBuild));
+    EXPECT_LE(threads(), before + 2);
+  }
+  EXPECT_TRUE(GetsFree({0}, kTiming));
+  EXPECT_TRUE(GetsFree({0}, kBuild));
 }
 
 TEST_F(CoreLocksTest, StaysLockedWhileACopyOfItsDescriptorsIsHeld) {
