@@ -26,7 +26,9 @@ namespace regatta {
 namespace {
 
 constexpr char kPrefix[] = "regatta-";
-constexpr char kAgentSuffix[] = "-agent";  // of the group of WeighAgent
+constexpr char kAgentSuffix[] = "-agent";  // of an AgentGroup
+// What groups of version 2 limit.
+constexpr const char* kControllers[] = {"memory", "pids", "cpu"};
 
 bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
@@ -43,8 +45,8 @@ int64_t KeyedValue(const std::string& path, absl::string_view key) {
   return 0;
 }
 
-// Whether `group` is the weighted one of an agent (WeighAgent) whose spawner
-// has died: the agent is still inside, and so is whatever it started since.
+// Whether `group` is the one of an agent whose spawner has died: the agent is
+// still inside, and so is whatever it started since.
 bool Abandoned(const std::string& group) {
   absl::string_view name = group;
   name.remove_prefix(group.rfind('/') + 1);
@@ -96,6 +98,25 @@ bool CanJoin(const std::string& directory) {
   return child > 0 && status == 0;
 }
 
+std::vector<pid_t> MembersOf(const std::string& directory) {
+  std::vector<pid_t> members;
+  const std::string text = FileText(directory + "/cgroup.procs");
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    pid_t pid = 0;
+    if (absl::SimpleAtoi(line, &pid)) members.push_back(pid);
+  }
+  return members;
+}
+
+// Whether nobody else is a member of `directory`.
+bool HoldsOnly(const std::string& directory, const std::vector<pid_t>& pids) {
+  const std::vector<pid_t> members = MembersOf(directory);
+  return !members.empty() &&
+         std::all_of(members.begin(), members.end(), [&](pid_t member) {
+           return std::count(pids.begin(), pids.end(), member) > 0;
+         });
+}
+
 // `weight` as version 2 has it; version 1 counts in shares, 1024 for 100.
 bool SetWeight(const std::string& directory, int weight) {
   const std::string file = directory + "/cpu.weight";
@@ -133,42 +154,68 @@ std::string FirstUsable(const std::vector<std::string>& places,
 
 }  // namespace
 
-std::unique_ptr<WeightedGroup> WeightedGroup::Enter(
-    std::string directory, std::string home, int weight,
-    const std::vector<pid_t>& pids) {
+std::unique_ptr<AgentGroup> AgentGroup::Enter(std::string directory,
+                                              std::string home,
+                                              const std::vector<pid_t>& pids) {
   if (mkdir(directory.c_str(), 0755) != 0) return nullptr;
-  std::unique_ptr<WeightedGroup> group(
-      new WeightedGroup(std::move(directory), std::move(home)));
-  bool done = SetWeight(group->directory_, weight);
+  std::unique_ptr<AgentGroup> group(
+      new AgentGroup(std::move(directory), std::move(home)));
   for (const pid_t pid : pids) {
-    done = done &&
-           WriteText(group->directory_ + "/cgroup.procs", absl::StrCat(pid));
+    if (!WriteText(group->directory_ + "/cgroup.procs", absl::StrCat(pid))) {
+      return nullptr;
+    }
   }
-  return done ? std::move(group) : nullptr;
+  return group;
 }
 
-WeightedGroup::~WeightedGroup() {
-  const std::string members = FileText(directory_ + "/cgroup.procs");
-  for (absl::string_view pid : absl::StrSplit(members, '\n')) {
-    if (!pid.empty()) WriteText(home_ + "/cgroup.procs", std::string(pid));
+AgentGroup::~AgentGroup() {
+  for (const pid_t pid : MembersOf(directory_)) {
+    const std::string number = absl::StrCat(pid);
+    if (WriteText(home_ + "/cgroup.procs", number) || errno != EBUSY) continue;
+    for (const char* controller : kControllers) {
+      WriteText(home_ + "/cgroup.subtree_control",
+                absl::StrCat("-", controller));
+    }
+    WriteText(home_ + "/cgroup.procs", number);
   }
   rmdir(directory_.c_str());
 }
 
+bool AgentGroup::SetWeight(int weight) {
+  return regatta::SetWeight(directory_, weight);
+}
+
 void CgroupTree::WeighAgent(pid_t agent, int weight) {
   if (cpu_.empty() || agent <= 1) return;  // its agent is gone: init's child
-  weighed_ = WeightedGroup::Enter(
+  if (inner_ != nullptr && cpu_ == memory_) {
+    has_weight_ = inner_->SetWeight(weight);
+    return;
+  }
+  weighed_ = AgentGroup::Enter(
       absl::StrCat(cpu_, "/", kPrefix, getpid(), kAgentSuffix), cpu_home_,
-      weight, {getpid(), agent});
+      {getpid(), agent});
+  has_weight_ = weighed_ != nullptr && weighed_->SetWeight(weight);
+  if (!has_weight_) weighed_.reset();
   // That of an earlier spawner, which the agent has just left.
   RemoveStale(cpu_);
 }
 
-CgroupTree CgroupTree::Probe() {
+CgroupTree CgroupTree::Probe(pid_t agent) {
   CgroupTree tree;
   const std::vector<std::string> unified = Places("");
-  const std::string complete =
-      FirstUsable(unified, {"memory.max", "pids.max", "cgroup.events"});
+  const std::vector<std::string> files = {"memory.max", "pids.max",
+                                          "cgroup.events"};
+  std::string complete;
+  if (!unified.empty()) complete = FirstUsable({unified[0]}, files);
+  if (complete.empty() && !unified.empty() && agent > 1 &&
+      HoldsOnly(unified[0], {getpid(), agent})) {
+    tree.inner_ = AgentGroup::Enter(
+        absl::StrCat(unified[0], "/", kPrefix, getpid(), kAgentSuffix),
+        unified[0], {getpid(), agent});
+    if (tree.inner_ != nullptr) complete = FirstUsable({unified[0]}, files);
+    if (complete.empty()) tree.inner_.reset();
+  }
+  if (complete.empty()) complete = FirstUsable(unified, files);
   if (!complete.empty()) {
     // Apart from the others: all are refused where one is not there.
     WriteText(complete + "/cgroup.subtree_control", "+cpu");
@@ -289,12 +336,9 @@ void Cgroup::Kill() {
 std::vector<pid_t> Cgroup::Processes() const {
   std::vector<pid_t> processes;
   for (const std::string& directory : directories_) {
-    const std::string text = FileText(directory + "/cgroup.procs");
-    for (absl::string_view line : absl::StrSplit(text, '\n')) {
-      pid_t pid = 0;
+    for (const pid_t pid : MembersOf(directory)) {
       // 0 stands for a process outside this PID namespace.
-      if (absl::SimpleAtoi(line, &pid) && pid > 0 &&
-          std::count(processes.begin(), processes.end(), pid) == 0) {
+      if (pid > 0 && std::count(processes.begin(), processes.end(), pid) == 0) {
         processes.push_back(pid);
       }
     }

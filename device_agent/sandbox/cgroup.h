@@ -69,20 +69,24 @@ class Cgroup {
   std::vector<Membership> membership_;
 };
 
-// A group with a weight of its own that processes of the machine are put into,
-// and back to where they were when it is destroyed.
-class WeightedGroup {
+// A group of the agent's own that processes of the machine are put into, and
+// back to where they were when it is destroyed.
+class AgentGroup {
  public:
   // Null where the system refuses any of it; then nothing has changed.
   // `directory`: of the new group; `home`: of the one that they are in.
-  static std::unique_ptr<WeightedGroup> Enter(std::string directory,
-                                              std::string home, int weight,
-                                              const std::vector<pid_t>& pids);
-  ~WeightedGroup();
-  WeightedGroup(const WeightedGroup&) = delete;
+  static std::unique_ptr<AgentGroup> Enter(std::string directory,
+                                           std::string home,
+                                           const std::vector<pid_t>& pids);
+  // Where they go back to a group around this one, no other may be limited
+  // there any more.
+  ~AgentGroup();
+  AgentGroup(const AgentGroup&) = delete;
+  // False where it has no weights.
+  bool SetWeight(int weight);
 
  private:
-  WeightedGroup(std::string directory, std::string home)
+  AgentGroup(std::string directory, std::string home)
       : directory_(std::move(directory)), home_(std::move(home)) {}
   const std::string directory_, home_;
 };
@@ -90,20 +94,23 @@ class WeightedGroup {
 // Where this process may create groups.
 class CgroupTree {
  public:
-  // Tries each place; an empty tree where none works. Removes empty groups that
-  // a killed spawner left behind.
-  static CgroupTree Probe();
+  // Tries each place, innermost first; an empty tree where none works. In
+  // version 2 a group with processes cannot limit others: where nobody but
+  // `agent` and this process, the spawner, is in theirs, a service's for one,
+  // both move into a group within, so that the workers are in the service's,
+  // too. Removes empty groups that a killed spawner left behind.
+  static CgroupTree Probe(pid_t agent);
 
   bool has_memory() const { return !memory_.empty(); }
   bool has_pids() const { return !pids_.empty(); }
   bool has_kill() const { return has_kill_; }
   // Groups have weights, and the agent has its own (WeighAgent).
-  bool has_weight() const { return weighed_ != nullptr; }
+  bool has_weight() const { return has_weight_; }
   bool empty() const {
     return !has_memory() && !has_pids() && !has_kill() && !has_weight();
   }
-  // Puts `agent` and this process, the spawner, into a group of this weight
-  // beside those of the workers, where that can be done.
+  // Puts `agent` and this process into a group of this weight beside those of
+  // the workers, where that can be done.
   void WeighAgent(pid_t agent, int weight);
   // "cgroup_memory", "cgroup_pids", "cgroup_kill", "cpu_weight".
   std::vector<std::string> Features() const;
@@ -114,8 +121,9 @@ class CgroupTree {
  private:
   std::string memory_, pids_, cpu_, unified_;  // parent directories
   std::string cpu_home_;  // where this process is in the hierarchy of cpu_
-  std::unique_ptr<WeightedGroup> weighed_;
-  bool memory_v2_ = false, has_kill_ = false;
+  std::unique_ptr<AgentGroup> inner_;    // where the own group had to be left
+  std::unique_ptr<AgentGroup> weighed_;  // in cpu_, where inner_ is not there
+  bool memory_v2_ = false, has_kill_ = false, has_weight_ = false;
   int next_ = 1;
 };
 

@@ -144,8 +144,10 @@ Sandbox Sandbox::Probe(const std::set<std::string>& without) {
     add("tight", sandbox.Has("seccomp"));
   }
   ScratchFolder::RemoveStale({geteuid(), kBuildUser, kRunUser});
-  if (without.count("cgroup") == 0) sandbox.cgroups_ = CgroupTree::Probe();
   // The spawner's parent is the agent.
+  if (without.count("cgroup") == 0) {
+    sandbox.cgroups_ = CgroupTree::Probe(getppid());
+  }
   if (without.count("cpu_weight") == 0) {
     sandbox.cgroups_.WeighAgent(getppid(), kAgentWeight);
   }
