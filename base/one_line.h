@@ -7,9 +7,9 @@
 
 namespace regatta {
 
-// `text` with its control characters written out: "\n", "\t", "\x1b". Nothing in
-// it begins a line or speaks to a terminal then; the rest stays as it is, UTF-8
-// included.
+// `text` with its control characters written out: "\n", "\t", "\x1b". Nothing
+// in it begins a line or speaks to a terminal then; the rest stays as it is,
+// UTF-8 included.
 std::string OneLine(std::string_view text);
 
 }  // namespace regatta

@@ -1,6 +1,7 @@
 #include "tracker/fault_stats.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"

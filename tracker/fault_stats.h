@@ -92,8 +92,9 @@ class ClassBrake {
  public:
   static constexpr absl::Duration kWindow = absl::Minutes(10);
 
-  // Whether a device of this agent may be taken out now, of a class that so many
-  // agents serve; counts the agent if so, once: its devices are one machine.
+  // Whether a device of this agent may be taken out now, of a class that so
+  // many agents serve; counts the agent if so, once: its devices are one
+  // machine.
   bool TakeOut(const std::string& device_class, const std::string& agent_id,
                int agents, SteadyTime now);
   // Counts one that was taken out before this process began.
@@ -109,8 +110,8 @@ class ClassBrake {
   std::string Why(std::string_view device_class) const;
   // This process was stalled: nothing was seen of any class meanwhile.
   void ExtendBy(absl::Duration stall);
-  // Classes that have been stopped for ten minutes. Forgets those of which nothing
-  // counts any more.
+  // Classes that have been stopped for ten minutes. Forgets those of which
+  // nothing counts any more.
   std::vector<std::string> Due(SteadyTime now);
 
  private:

@@ -66,10 +66,11 @@ absl::Status HttpPost(const std::string& url, const std::string& body,
                       const std::string& content_type, absl::Duration limit) {
   ASSIGN_OR_RETURN(const HttpUrl where, ParseHttpUrl(url));
   httplib::Client client(where.host, where.port);
-  const auto ms = absl::ToChronoMilliseconds(limit / 3);
-  client.set_connection_timeout(ms);
-  client.set_read_timeout(ms);
-  client.set_write_timeout(ms);
+  client.set_connection_timeout(absl::ToChronoMilliseconds(limit));
+  // The watchdog comes first.
+  const auto more = absl::ToChronoMilliseconds(limit + absl::Seconds(5));
+  client.set_read_timeout(more);
+  client.set_write_timeout(more);
   if (!where.user.empty()) client.set_basic_auth(where.user, where.password);
   httplib::Request request;
   request.method = "POST";

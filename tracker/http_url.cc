@@ -89,9 +89,8 @@ absl::StatusOr<HttpUrl> ParseHttpUrl(std::string_view text) {
   RETURN_IF_ERROR(ReadHost(authority, &url));
   url.target = std::string(text.substr(end));
   if (!url.target.starts_with('/')) url.target.insert(0, "/");
-  url.shown =
-      absl::StrCat(std::string(kScheme), std::string(authority),
-                   url.target.substr(0, url.target.find('?')));
+  url.shown = absl::StrCat(std::string(kScheme), std::string(authority),
+                           url.target.substr(0, url.target.find('?')));
   return url;
 }
 

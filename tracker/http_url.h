@@ -23,7 +23,8 @@ struct HttpUrl {
   std::string shown;
 };
 
-// InvalidArgument: what is wrong, quoting nothing of the URL that may be secret.
+// InvalidArgument: what is wrong, quoting nothing of the URL that may be
+// secret.
 absl::StatusOr<HttpUrl> ParseHttpUrl(std::string_view url);
 
 }  // namespace regatta

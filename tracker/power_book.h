@@ -2,11 +2,10 @@
 // now, when a cycle has worked, and when a board is given up.
 //
 // A command is a request, not a result: only the board's return with another
-// boot id proves a cycle, and only its agent's presence that it was switched on.
-// Until then it is sent again every 30 s; after 300 s
-// the board is broken. Commands of one power unit never overlap, since many
-// units take one session at a time. At most 2 cycles an hour and 6 a day for a
-// board.
+// boot id proves a cycle, and only its agent's presence that it was switched
+// on. Until then it is sent again every 30 s; after 300 s the board is broken.
+// Commands of one power unit never overlap, since many units take one session
+// at a time. At most 2 cycles an hour and 6 a day for a board.
 //
 // Not thread-safe.
 #ifndef REGATTA_TRACKER_POWER_BOOK_H_

@@ -419,10 +419,10 @@ void TrackerCore::OnRelease(Agent& agent, const v1::Release& release) {
   if (work == nullptr) return;
   if (release.device_fault()) {
     NoteTrial(device_id, /*fault=*/true, Brief(release.reason()));
-    RequeueLost(*work, device_id,
-                absl::StrCat("device ", device_id, ": ",
-                             Brief(release.reason())),
-                /*device_fault=*/true);
+    RequeueLost(
+        *work, device_id,
+        absl::StrCat("device ", device_id, ": ", Brief(release.reason())),
+        /*device_fault=*/true);
   } else {
     Requeue(*work);
   }

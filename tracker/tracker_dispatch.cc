@@ -219,9 +219,9 @@ void TrackerCore::Reindex(Agent& agent) {
 
 bool TrackerCore::TakesMore(const Device& device) const {
   const Agent& agent = registry_.agents().find(device.agent_id)->second;
-  return TakesMoreSoon(WhyNotFree(
-      agent, device, leases_.Load(agent.id, device.info.device_id()),
-      clock_.Steady()));
+  return TakesMoreSoon(
+      WhyNotFree(agent, device, leases_.Load(agent.id, device.info.device_id()),
+                 clock_.Steady()));
 }
 
 int TrackerCore::Objection(const WorkItem& work,
@@ -246,8 +246,7 @@ Device* TrackerCore::ChooseDevice(const WorkItem& work, const MatchKey& key) {
   if (least > 0) {
     // Wait for a device that is here and only busy.
     for (const std::string& id : registry_.Matching(key)) {
-      if (Objection(work, id) < least &&
-          TakesMore(*registry_.FindDevice(id))) {
+      if (Objection(work, id) < least && TakesMore(*registry_.FindDevice(id))) {
         return nullptr;
       }
     }

@@ -196,7 +196,7 @@ std::set<std::string> TrackerCore::AgentsOfClass(
     const std::string& device_class) const {
   std::set<std::string> agents;
   for (const std::string& id : registry_.OfClass(device_class)) {
-    agents.insert(registry_.FindDevice(id)->agent_id);
+    agents.insert(registry_.devices().find(id)->second.agent_id);
   }
   return agents;
 }

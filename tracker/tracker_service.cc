@@ -228,9 +228,10 @@ void TrackerService::Collect(MetricsPage& page) const {
     page.Append(future.get());
   }
   const Webhook* const webhook = parts_->webhook.get();
-  page.Counter("regatta_tracker_webhook_dropped_total",
-               "Events that the webhook was not told",
-               webhook == nullptr ? 0 : static_cast<double>(webhook->dropped()));
+  page.Counter(
+      "regatta_tracker_webhook_dropped_total",
+      "Events that the webhook was not told",
+      webhook == nullptr ? 0 : static_cast<double>(webhook->dropped()));
 }
 
 void TrackerService::Stop(absl::Duration grace) {

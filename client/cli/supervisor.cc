@@ -116,8 +116,8 @@ absl::Status Supervisor::Start(DaemonSpec spec,
   }
 }
 
-// The daemon goes on writing to the file that it has open, so that is copied and
-// emptied, not renamed.
+// The daemon goes on writing to the file that it has open, so that is copied
+// and emptied, not renamed.
 absl::Status Supervisor::BoundLog(Daemon& daemon) {
   const std::string& path = daemon.spec.log_path;
   std::error_code error;

@@ -4,8 +4,8 @@
 // restarts what dies, and stops them in reverse order. A daemon that dies
 // before it was ever ready is not restarted: its last log line says why.
 //
-// A daemon's log is bounded: at its limit what it holds moves to LOG.1, over what
-// was there; a line that is written in that moment may be missing.
+// A daemon's log is bounded: at its limit what it holds moves to LOG.1, over
+// what was there; a line that is written in that moment may be missing.
 //
 // Children get SIGTERM when this process dies, however it dies.
 //
@@ -56,7 +56,8 @@ class Supervisor {
   // last log line when it dies first; DeadlineExceeded after kReadyLimit;
   // Cancelled when `stop` says so.
   absl::Status Start(DaemonSpec spec, const std::function<bool()>& stop);
-  // Reaps and restarts what died, and bounds logs; call often. `log` gets a line per event.
+  // Reaps and restarts what died, and bounds logs; call often. `log` gets a
+  // line per event.
   void Tend(const std::function<void(const std::string&)>& log);
   // Ends all, last started first.
   void StopAll();

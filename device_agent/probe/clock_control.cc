@@ -41,9 +41,8 @@ void CheckGovernors(const std::string& root, const std::vector<int>& cpus,
         absl::StrCat("governor ", governor, " on cpu", FormatCpuList(where)));
   }
   if (found.empty()) return;
-  findings->push_back(absl::StrCat(absl::StrJoin(found, " and "),
-                                   kBetween, kRun,
-                                   "cpupower frequency-set -g ",
+  findings->push_back(absl::StrCat(absl::StrJoin(found, " and "), kBetween,
+                                   kRun, "cpupower frequency-set -g ",
                                    policy.governor));
 }
 
@@ -70,9 +69,8 @@ void CheckJetsonMode(const std::string& root, Findings* findings) {
   if (!absl::SimpleAtoi(text.substr(0, text.find(' ')), &mode) || mode == 0) {
     return;
   }
-  findings->push_back(
-      absl::StrCat("nvpmodel power mode ", mode, kBetween, kRun,
-                   "nvpmodel -m 0"));
+  findings->push_back(absl::StrCat("nvpmodel power mode ", mode, kBetween, kRun,
+                                   "nvpmodel -m 0"));
 }
 
 // Raspberry Pi: the firmware's flags, as hexadecimal text. The lowest four are
@@ -94,11 +92,11 @@ void CheckRaspberryPower(const std::string& root, Findings* findings) {
     if ((flags & flag.bit) != 0) now.push_back(flag.what);
   }
   if (now.empty()) return;
-  findings->push_back(absl::StrCat(
-      "the firmware limits the clock (", absl::StrJoin(now, ", "), ")",
-      kBetween, kGive,
-      "the board's own power supply and a fan, then run: vcgencmd "
-      "get_throttled"));
+  findings->push_back(
+      absl::StrCat("the firmware limits the clock (", absl::StrJoin(now, ", "),
+                   ")", kBetween, kGive,
+                   "the board's own power supply and a fan, then run: vcgencmd "
+                   "get_throttled"));
 }
 
 }  // namespace
@@ -118,8 +116,8 @@ std::string UncontrolledClocks(const std::string& root,
 
 std::vector<ClockFinding> ClockFindings(std::string_view uncontrolled) {
   std::vector<ClockFinding> findings;
-  const std::vector<std::string> parts = absl::StrSplit(
-      std::string(uncontrolled), kBetween, absl::SkipEmpty());
+  const std::vector<std::string> parts =
+      absl::StrSplit(std::string(uncontrolled), kBetween, absl::SkipEmpty());
   for (const std::string& part : parts) {
     absl::string_view text = part;
     const bool command = absl::ConsumePrefix(&text, kRun);

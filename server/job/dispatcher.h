@@ -34,7 +34,8 @@ class Dispatcher {
   virtual void CancelWork(const v1::CancelWork& cancel) = 0;
   virtual void Acknowledge(const v1::CommitAck& ack) = 0;
   // Ends the stream and opens a new one: the tracker then sends every result
-  // again that was not acknowledged. What was handed over before still goes out.
+  // again that was not acknowledged. What was handed over before still goes
+  // out.
   virtual void Reattach() = 0;
   virtual void OfferCanaries(const v1::Canaries& canaries) = 0;
   // A FleetChange is missing: all devices are wanted again.

@@ -51,8 +51,8 @@ struct JobManagerOptions {
   // InvalidArgument for a target that this compiler has no generator for.
   std::function<absl::StatusOr<std::string>(const Target&)> compiler_version;
   uint64_t seed = 0;  // of the seeds that it draws for jobs without one
-  // Results kept while the log cannot be written. Later ones are let go unacked,
-  // and had again from the tracker once the log takes these.
+  // Results kept while the log cannot be written. Later ones are let go
+  // unacked, and had again from the tracker once the log takes these.
   size_t max_unstored = 10'000;
 };
 

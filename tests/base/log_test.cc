@@ -39,13 +39,16 @@ TEST(Log, WhatOthersSayBeginsNoLineAndSpeaksToNoTerminal) {
   const std::string line =
       Line(LogFormat::kText,
            "agent a1 leaves: \n2026-01-02T03:04:05.678Z error x\r\t\x1b[2J\x7f "
-           "\xc2\x9b" "1m \xe2\x82\xac \xc2\xb5s",
+           "\xc2\x9b"
+           "1m \xe2\x82\xac \xc2\xb5s",
            {LogReason("\x1b[31m"), LogAgent("a\nb\xc2\x9b")});
-  EXPECT_EQ(line,
-            "2026-01-02T03:04:05.678Z warning regatta-tracker: agent a1 leaves: "
-            "\\n2026-01-02T03:04:05.678Z error x\\r\\t\\x1b[2J\\x7f "
-            "\\x9b" "1m \xe2\x82\xac \xc2\xb5s reason=\"\\u001b[31m\" "
-            "agent=\"a\\nb\\x9b\"\n");
+  EXPECT_EQ(
+      line,
+      "2026-01-02T03:04:05.678Z warning regatta-tracker: agent a1 leaves: "
+      "\\n2026-01-02T03:04:05.678Z error x\\r\\t\\x1b[2J\\x7f "
+      "\\x9b"
+      "1m \xe2\x82\xac \xc2\xb5s reason=\"\\u001b[31m\" "
+      "agent=\"a\\nb\\x9b\"\n");
 }
 
 TEST(Log, JsonIsOneObjectALineWhateverTheTextIs) {

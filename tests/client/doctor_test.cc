@@ -100,7 +100,8 @@ TEST(Doctor, AGovernorThatWandersIsToldWithItsRemedy) {
   EXPECT_THAT(governor.what, HasSubstr("powersave"));
   EXPECT_EQ(governor.remedy, "cpupower frequency-set -g performance");
   std::filesystem::create_directories(root.path() + "/sys/firmware/acpi");
-  const std::string profile = root.path() + "/sys/firmware/acpi/platform_profile";
+  const std::string profile =
+      root.path() + "/sys/firmware/acpi/platform_profile";
   WriteFile(profile, "low-power\n");
   WriteFile(profile + "_choices", "low-power performance\n");
   const Finding both = *Get(ExamineClocks(options), "governor");

@@ -106,8 +106,8 @@ TEST_F(TrackerFaults, WhatAServerHadNoRoomForComesAgainWithoutARestart) {
   lab_.server().disk_full = true;
   Board& a = lab_.AddBoard("a");
   lab_.Submit(20);
-  ASSERT_TRUE(lab_.RunUntil([&] { return a.runs.size() == 20; },
-                            absl::Minutes(3)));
+  ASSERT_TRUE(
+      lab_.RunUntil([&] { return a.runs.size() == 20; }, absl::Minutes(3)));
   // Its repeats change nothing: the tracker has them.
   lab_.Run(absl::Seconds(90));
   EXPECT_THAT(lab_.server().waiting, SizeIs(3));

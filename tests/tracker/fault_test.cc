@@ -281,8 +281,8 @@ TEST_F(FaultTest, ATenthOfAClassIsCountedInMachinesNotInDevices) {
     for (int i = 0; i < 8; ++i) {
       devices.push_back(MakeDevice(absl::StrCat("m", machine, "-", i)));
     }
-    v1::Hello hello = MakeHello(absl::StrCat("m", machine), devices,
-                                absl::StrCat("i", n));
+    v1::Hello hello =
+        MakeHello(absl::StrCat("m", machine), devices, absl::StrCat("i", n));
     hello.set_boot_id(absl::StrCat("boot ", n));
     Connect(hello);
   };

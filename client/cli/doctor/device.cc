@@ -108,9 +108,8 @@ Finding ExamineClock(const v1::DeviceStatus& device) {
             "upgrade the agent: deploy/install-agent"};
   }
   const int64_t offset = device.clock_offset_ms();
-  const std::string what =
-      absl::StrCat("wall clock ", OffsetText(offset),
-                   " the tracker's when it connected");
+  const std::string what = absl::StrCat("wall clock ", OffsetText(offset),
+                                        " the tracker's when it connected");
   if (!IsSkewed(offset)) return {Level::kOk, "clock", what, ""};
   return {Level::kWarn, "clock",
           what +

@@ -23,8 +23,7 @@ std::string TroubleOf(const v1::DeviceStatus& device) {
   }
   // One that people took out may well be away.
   return device.presence() == v1::PRESENCE_LOST &&
-                 device.standing().operator_state() ==
-                     v1::OPERATOR_STATE_NORMAL
+                 device.standing().operator_state() == v1::OPERATOR_STATE_NORMAL
              ? PresenceName(device.presence())
              : "";
 }

@@ -22,9 +22,8 @@ constexpr absl::Duration kSlow = absl::Milliseconds(200);
 Finding ExamineSkew(const std::string& who, int64_t their_unix_ms,
                     absl::Time middle) {
   const int64_t skew = their_unix_ms - absl::ToUnixMillis(middle);
-  const std::string what =
-      absl::StrCat("the ", who, "'s wall clock is ", OffsetText(skew),
-                   " this machine's");
+  const std::string what = absl::StrCat("the ", who, "'s wall clock is ",
+                                        OffsetText(skew), " this machine's");
   if (!IsSkewed(skew)) {
     return {Level::kOk, who + " clock", what, ""};
   }
