@@ -163,6 +163,25 @@ TEST_F(FaultProxyTest, CutAfterLetsSoManyBytesThrough) {
   EXPECT_EQ(See(dialler_, kPatience), "reset");
 }
 
+TEST_F(FaultProxyTest, NewcomersAreCutWhereTheirNumberSays) {
+  Connect();
+  proxy_->CutNewcomers([](int64_t connection) {
+    return connection == 2 ? std::optional<FaultProxy::CutPoint>(
+                                 {Direction::kFromTarget, 3})
+                           : std::nullopt;
+  });
+  Exchange();  // it was there before
+  dialler_ = Dial();
+  ASSERT_EQ(See(listener_, kPatience), "error");  // somebody waits
+  target_ = UniqueFd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  Send(dialler_, "ask");
+  EXPECT_EQ(Receive(target_, 3), "ask");
+  Send(target_, "answer");
+  EXPECT_EQ(Receive(dialler_, 3), "ans");
+  EXPECT_EQ(See(dialler_, kPatience), "reset");
+  Connect();  // the third
+}
+
 TEST_F(FaultProxyTest, HeldIsHalfOpenUntilItGoesOn) {
   Connect();
   proxy_->Hold(Direction::kToTarget, true);

@@ -1,17 +1,10 @@
 #include "tests/faults/fault_fleet.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/check.h"
 #include "tests/support/fleet_checks.h"
 
 namespace regatta::faults {
@@ -22,95 +15,46 @@ using testing::Process;
 using testing::ProcessResult;
 using testing::WaitFor;
 
-std::string Program(const std::string& name) {
-  return std::string(REGATTA_PROGRAM_DIR) + "/" + name;
-}
-
-std::string Loopback(int port) { return absl::StrCat("127.0.0.1:", port); }
-
 }  // namespace
 
-std::vector<std::string> UsableCores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  EXPECT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
-  std::vector<std::string> cores;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &set)) cores.push_back(absl::StrCat(cpu));
-  }
-  return cores;
-}
-
-FaultFleet::FaultFleet(const FaultTimes& times)
-    : tracker_port_(testing::FreePort()), server_port_(testing::FreePort()) {
-  tracker_ = std::make_unique<Process>(
-      std::vector<std::string>{
-          Program("regatta-tracker"), "--listen", tracker_address(),
-          "--auto-approve-local", "--state", dir_.path() + "/tracker",
-          "--heartbeat-ms", absl::StrCat(times.heartbeat), "--suspect-ms",
-          absl::StrCat(times.suspect), "--lost-ms", absl::StrCat(times.lost),
-          "--lease-ms", absl::StrCat(times.lease), "--restart-window-ms",
-          "4000"},
-      testing::Environment{});
-  server_ = std::make_unique<Process>(
-      std::vector<std::string>{Program("regatta-server"), "--listen",
-                               Loopback(server_port_), "--tracker",
-                               tracker_address(), "--log",
-                               dir_.path() + "/tuning.db", "--no-rebuilds"},
-      testing::Environment{});
-  EXPECT_TRUE(WaitFor(absl::Seconds(20), [this] {
-    return Run({"devices"}).exit_code == 0;
-  })) << Said();
-}
-
-FaultFleet::~FaultFleet() { Stop(); }
-
-void FaultFleet::Stop() {
-  tune_.reset();
-  for (const auto& [id, agent] : agents_) {
-    agent->Signal(SIGCONT);
-    agent->Signal(SIGTERM);
-  }
-  for (const auto& [id, agent] : agents_) agent->Wait(absl::Seconds(10));
-  for (Process* daemon : {server_.get(), tracker_.get()}) {
-    daemon->Signal(SIGCONT);
-    daemon->Signal(SIGTERM);
-    daemon->Wait(absl::Seconds(10));
-  }
-}
-
-std::string FaultFleet::tracker_address() const {
-  return Loopback(tracker_port_);
+FaultFleet::FaultFleet(const FaultTimes& times,
+                       std::vector<std::string> server_arguments)
+    : daemons_(dir_.path(), REGATTA_PROGRAM_DIR) {
+  daemons_.AddTracker(
+      {"--auto-approve-local", "--heartbeat-ms", absl::StrCat(times.heartbeat),
+       "--suspect-ms", absl::StrCat(times.suspect), "--lost-ms",
+       absl::StrCat(times.lost), "--lease-ms", absl::StrCat(times.lease),
+       "--restart-window-ms", "4000"});
+  server_arguments.push_back("--no-rebuilds");
+  daemons_.AddServer(server_arguments);
+  daemons_.StartAll();
+  EXPECT_TRUE(daemons_.Ready()) << Said();
 }
 
 Process& FaultFleet::StartAgent(const std::string& id, const std::string& cores,
                                 const std::string& tracker) {
-  agents_[id] = std::make_unique<Process>(
-      std::vector<std::string>{Program("regatta-agent"), "--tracker",
-                               tracker.empty() ? tracker_address() : tracker,
-                               "--id", id, "--cores", cores, "--device-class",
-                               kFaultsClass, "--state", AgentState(id),
-                               "--lock-folder", dir_.path()},
-      testing::Environment{});
-  return *agents_[id];
+  if (!daemons_.Has(id)) {
+    daemons_.AddAgent(id, {"--cores", cores, "--device-class", kFaultsClass},
+                      tracker);
+    agents_.push_back(id);
+  }
+  return daemons_.Start(id);
 }
 
-ProcessResult FaultFleet::Run(std::vector<std::string> arguments) const {
-  arguments.insert(arguments.begin(), Program("regatta"));
-  return testing::RunProcess(arguments,
-                             {"REGATTA_SERVER=" + Loopback(server_port_)},
-                             absl::Seconds(30));
+Json FaultFleet::Device(const std::string& id) const {
+  const ProcessResult result = Run({"devices", "--json"});
+  const Json document = Json::parse(result.out, nullptr, false);
+  if (result.exit_code != 0 || document.is_discarded()) return nullptr;
+  for (const Json& device : document["devices"]) {
+    if (device["id"] == id) return device;
+  }
+  return nullptr;
 }
 
 std::string FaultFleet::Field(const std::string& id,
                               const std::string& field) const {
-  const ProcessResult result = Run({"devices", "--json"});
-  const Json document = Json::parse(result.out, nullptr, false);
-  if (result.exit_code != 0 || document.is_discarded()) return "";
-  for (const Json& device : document["devices"]) {
-    if (device["id"] == id) return device[field].get<std::string>();
-  }
-  return "";
+  const Json device = Device(id);
+  return device.is_null() ? "" : device[field].get<std::string>();
 }
 
 bool FaultFleet::Becomes(const std::string& id, const std::string& field,
@@ -121,18 +65,21 @@ bool FaultFleet::Becomes(const std::string& id, const std::string& field,
 void FaultFleet::Tune(const std::string& workload, int trials) {
   workload_ = workload;
   trials_ = trials;
-  tune_ = std::make_unique<Process>(
-      std::vector<std::string>{Program("regatta"), "tune", workload,
-                               "--device-class", kFaultsClass, "--trials",
-                               absl::StrCat(trials), "--seed", "5", "--json"},
-      testing::Environment{"REGATTA_SERVER=" + Loopback(server_port_)});
+  tune_ =
+      daemons_.Ask({"tune", workload, "--device-class", kFaultsClass,
+                    "--trials", absl::StrCat(trials), "--seed", "5", "--json"});
+}
+
+Json FaultFleet::Job() const {
+  const ProcessResult result = Run({"jobs", "1", "--json"});
+  const Json document = Json::parse(result.out, nullptr, false);
+  if (result.exit_code != 0 || document.is_discarded()) return nullptr;
+  return document;
 }
 
 int64_t FaultFleet::Trials() const {
-  const ProcessResult result = Run({"jobs", "1", "--json"});
-  const Json document = Json::parse(result.out, nullptr, false);
-  if (result.exit_code != 0 || document.is_discarded()) return -1;
-  return document["tasks"][0]["trials"].get<int64_t>();
+  const Json job = Job();
+  return job.is_null() ? -1 : job["tasks"][0]["trials"].get<int64_t>();
 }
 
 bool FaultFleet::AwaitTrials(int64_t count, absl::Duration limit) const {
@@ -154,25 +101,10 @@ void FaultFleet::ExpectDone(Losses losses) {
       EXPECT_NE(record["outcome"], "agent_lost") << record;
     }
   }
-  Stop();
-  for (const auto& [id, agent] : agents_) {
-    testing::ExpectAcknowledgedAreRecorded(AgentState(id), records);
+  daemons_.StopAll(absl::Seconds(10));
+  for (const std::string& id : agents_) {
+    testing::ExpectAcknowledgedAreRecorded(daemons_.StateOf(id), records);
   }
-}
-
-std::string FaultFleet::Said() {
-  Stop();
-  std::string said;
-  const auto add = [&](const std::string& name, Process& process) {
-    const std::string err = process.Wait(absl::ZeroDuration()).err;
-    absl::StrAppend(
-        &said, "--- ", name, "\n",
-        err.substr(err.size() - std::min<size_t>(err.size(), 3000)));
-  };
-  add("tracker", *tracker_);
-  add("server", *server_);
-  for (const auto& [id, agent] : agents_) add(id, *agent);
-  return said;
 }
 
 }  // namespace regatta::faults

@@ -4,21 +4,20 @@
 #ifndef REGATTA_TESTS_FAULTS_FAULT_FLEET_H_
 #define REGATTA_TESTS_FAULTS_FAULT_FLEET_H_
 
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "tests/support/daemons.h"
 #include "tests/support/process.h"
 
 namespace regatta::faults {
 
+using testing::UsableCores;
+
 // Of every agent here.
 inline constexpr char kFaultsClass[] = "faults-1c";
-
-// Processors that tests may use, as words of --cores.
-std::vector<std::string> UsableCores();
 
 // Milliseconds, as the tracker's flags.
 struct FaultTimes {
@@ -30,23 +29,21 @@ struct FaultTimes {
 
 class FaultFleet {
  public:
-  // Tracker and server.
-  explicit FaultFleet(const FaultTimes& times = {});
-  // SIGTERM to all.
-  ~FaultFleet();
+  // Tracker and server; further words of the server's command line.
+  explicit FaultFleet(const FaultTimes& times = {},
+                      std::vector<std::string> server_arguments = {});
 
-  // An agent with the last of `cores`; dials `tracker`, or the tracker itself.
+  // An agent with these of the machine's processors; dials `tracker`, or the
+  // tracker itself. Again: of the agent that ended, as it was added first.
   testing::Process& StartAgent(const std::string& id, const std::string& cores,
                                const std::string& tracker = "");
-  std::string AgentState(const std::string& id) const {
-    return dir_.path() + "/" + id;
-  }
-  testing::Process& agent(const std::string& id) { return *agents_.at(id); }
-  testing::Process& tracker() { return *tracker_; }
-  std::string tracker_address() const;
+  testing::Daemons& daemons() { return daemons_; }
+  testing::Process& tracker() { return daemons_.process("tracker"); }
+  std::string tracker_address() const { return daemons_.tracker(); }
 
-  // Of the board, as `regatta devices` shows it: presence, state ...; "" while
-  // it is not known.
+  // Of the board, as `regatta devices` shows it: presence, state ...; null
+  // while it is not known.
+  nlohmann::json Device(const std::string& id) const;
   std::string Field(const std::string& id, const std::string& field) const;
   bool Becomes(const std::string& id, const std::string& field,
                const std::string& value,
@@ -54,7 +51,9 @@ class FaultFleet {
 
   // Runs beside the test; ends with ExpectDone.
   void Tune(const std::string& workload, int trials);
-  // New trials of it so far.
+  // What `regatta jobs` says of it; null: no answer now.
+  nlohmann::json Job() const;
+  // New trials of it so far; -1: no answer now.
   int64_t Trials() const;
   bool AwaitTrials(int64_t count,
                    absl::Duration limit = absl::Seconds(60)) const;
@@ -64,16 +63,16 @@ class FaultFleet {
   enum class Losses { kAllowed, kNone };
   void ExpectDone(Losses losses);
 
-  testing::ProcessResult Run(std::vector<std::string> arguments) const;
-  std::string Said();  // by the daemons
+  testing::ProcessResult Run(std::vector<std::string> arguments) const {
+    return daemons_.Run(std::move(arguments));
+  }
+  std::string Said() const { return daemons_.Said(); }
 
  private:
-  void Stop();
-
-  testing::TempDir dir_;
-  int tracker_port_, server_port_;
-  std::unique_ptr<testing::Process> tracker_, server_, tune_;
-  std::map<std::string, std::unique_ptr<testing::Process>> agents_;
+  const testing::TempDir dir_;
+  testing::Daemons daemons_;
+  std::unique_ptr<testing::Process> tune_;
+  std::vector<std::string> agents_;
   std::string workload_;
   int trials_ = 0;
 };

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
@@ -110,6 +111,53 @@ TEST(ProcessFaults, AStoppedTrackerBlamesNobody) {
     return presence == "online";
   }));
   fleet.ExpectDone(FaultFleet::Losses::kNone);
+}
+
+// 47: found by the check that comes by itself, not by a start.
+TEST(ProcessFaults, ADamagedLogTakesNothingMoreUntilABackupIsRestored) {
+  FaultFleet fleet({.lost = 60'000, .lease = 60'000},
+                   {"--check-log-hours", "0.0003"});  // a second
+  testing::Daemons& daemons = fleet.daemons();
+  Process& board = fleet.StartAgent("a", UsableCores().front());
+  ASSERT_TRUE(fleet.Becomes("a", "presence", "online")) << fleet.Said();
+  fleet.Tune(kWorkload, 25);
+  ASSERT_TRUE(fleet.AwaitTrials(5)) << fleet.Said();
+  // Nothing comes from here on; a stop moves all that came into the file.
+  board.Signal(SIGSTOP);
+  ASSERT_EQ(daemons.Stop("server"), "");
+  daemons.Start("server");
+  ASSERT_TRUE(daemons.Ready()) << fleet.Said();
+  const std::string backup = daemons.StateOf("server") + "/backup";
+  ASSERT_EQ(fleet.Run({"log", "backup", backup}).exit_code, 0);
+  std::string bytes = testing::ReadFile(daemons.log());
+  constexpr size_t kPageBytes = 4096;
+  ASSERT_GT(bytes.size(), 4 * kPageBytes);
+  {
+    // One bit of how many cells the third page has, under the server's hands.
+    std::fstream file(daemons.log(),
+                      std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(2 * kPageBytes + 3);
+    file.put(static_cast<char>(bytes[2 * kPageBytes + 3] ^ 4));
+  }
+  ASSERT_TRUE(WaitFor(absl::Seconds(20), [&] {
+    return daemons.Said("server").find("the tuning log is damaged") !=
+           std::string::npos;
+  })) << fleet.Said();
+  // Boards keep what they find out.
+  board.Signal(SIGCONT);
+  EXPECT_TRUE(WaitFor(absl::Seconds(30), [&] {
+    return fleet.Job().dump().find("the tuning log is damaged") !=
+           std::string::npos;
+  })) << fleet.Job();
+  EXPECT_NE(fleet.Run({"log", "check"}).exit_code, 0);
+  // The steps of the operator's guide.
+  ASSERT_EQ(daemons.Stop("server"), "");
+  const testing::ProcessResult restored =
+      fleet.Run({"log", "restore", backup, "--log", daemons.log(), "--force"});
+  ASSERT_EQ(restored.exit_code, 0) << restored.err;
+  daemons.Start("server");
+  ASSERT_TRUE(daemons.Ready()) << fleet.Said();
+  fleet.ExpectDone(FaultFleet::Losses::kAllowed);
 }
 
 // 61
