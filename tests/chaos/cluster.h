@@ -9,8 +9,8 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,6 +19,7 @@
 #include "base/random.h"
 #include "tests/chaos/ack_tap.h"
 #include "tests/chaos/small_disk.h"
+#include "tests/support/daemons.h"
 #include "tests/support/fault_proxy.h"
 #include "tests/support/process.h"
 
@@ -38,7 +39,7 @@ class Cluster {
   // Starts all of it. Errors name what failed.
   absl::Status Start();
   // "tracker", "server", "agent-0" ...; each has a small disk.
-  const std::vector<std::string>& daemons() const { return names_; }
+  const std::vector<std::string>& daemons() const { return daemons_.names(); }
   // Those with a proxy to the tracker: all daemons but itself.
   std::vector<std::string> links() const;
 
@@ -55,37 +56,28 @@ class Cluster {
   int64_t restarts() const { return restarts_; }
 
   // SIGTERM for all; what they do not do within their time, one line each.
-  std::vector<std::string> Stop();
+  std::vector<std::string> Stop() { return daemons_.StopAll(kStopLimit); }
   // Processes that have anything of this cluster in their command line.
-  std::vector<pid_t> Left() const;
+  std::vector<pid_t> Left() const { return daemons_.Left(); }
 
   // A command of `regatta` against the server, which may be away.
-  std::unique_ptr<Process> Ask(std::vector<std::string> arguments) const;
-  std::string LogsFolder() const { return folder_ + "/logs"; }
+  std::unique_ptr<Process> Ask(std::vector<std::string> arguments) const {
+    return daemons_.Ask(std::move(arguments));
+  }
+  std::string LogsFolder() const { return daemons_.LogsFolder(); }
 
  private:
-  struct Daemon {
-    std::vector<std::string> argv;
-    std::unique_ptr<Process> process;
-    std::optional<SteadyTime> start_at;  // when it has ended
-  };
-  absl::Status AddDaemon(const std::string& name,
-                         std::vector<std::string> argv);
-  absl::Status AddLink(const std::string& name, FaultProxy::Tap tap);
-  void Launch(const std::string& name, Daemon* daemon);
-  std::string StateOf(const std::string& name) const {
-    return folder_ + "/" + name;
-  }
+  static constexpr absl::Duration kStopLimit = absl::Seconds(10);
 
-  const std::string folder_, programs_;
+  absl::Status AddLink(const std::string& name, FaultProxy::Tap tap);
+
   const bool small_disks_;
   Random random_;
-  std::string tracker_, server_;  // addresses
   AckTap tap_;
-  std::vector<std::string> names_;
   std::map<std::string, std::unique_ptr<FaultProxy>> links_;
   std::map<std::string, SmallDisk> disks_;
-  std::map<std::string, Daemon> daemons_;
+  Daemons daemons_;
+  std::map<std::string, SteadyTime> start_at_;  // of those that have ended
   int64_t restarts_ = 0;
 };
 

@@ -6,12 +6,11 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
-#include "tests/support/process.h"
+#include "tests/support/daemons.h"
 
 namespace regatta::fleet_sim {
 
@@ -31,27 +30,24 @@ class Daemons {
           std::vector<std::string> server_arguments);
 
   // The tracker begins to listen soon after.
-  void StartTracker();
-  void StartServer();
+  void StartTracker() { daemons_.Start("tracker"); }
+  void StartServer() { daemons_.Start("server"); }
   // SIGKILL.
-  void KillTracker();
+  void KillTracker() { daemons_.Kill("tracker"); }
   // SIGTERM; false when it does not end by itself with status 0.
-  bool StopTracker();
-  bool StopServer();
+  bool StopTracker() { return daemons_.Stop("tracker").empty(); }
+  bool StopServer() { return daemons_.Stop("server").empty(); }
   // Empty while both run; else what they said last.
-  std::string Death();
+  std::string Death() { return daemons_.Death(); }
 
-  std::string tracker() const;  // HOST:PORT
-  std::string server() const;
-  std::string log() const { return dir_ + "/tuning.db"; }
-  pid_t tracker_pid() const { return tracker_->pid(); }
-  pid_t server_pid() const { return server_->pid(); }
+  std::string tracker() const { return daemons_.tracker(); }  // HOST:PORT
+  std::string server() const { return daemons_.server(); }
+  std::string log() const { return daemons_.log(); }
+  pid_t tracker_pid() const { return daemons_.process("tracker").pid(); }
+  pid_t server_pid() const { return daemons_.process("server").pid(); }
 
  private:
-  const std::string dir_;
-  const std::vector<std::string> tracker_arguments_, server_arguments_;
-  const int tracker_port_, server_port_;
-  std::unique_ptr<testing::Process> tracker_, server_;
+  testing::Daemons daemons_;
 };
 
 }  // namespace regatta::fleet_sim
