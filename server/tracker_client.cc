@@ -26,6 +26,8 @@ constexpr absl::Duration kMaxBackoff = absl::Seconds(2);
 constexpr absl::Duration kCallDeadline = absl::Seconds(2);
 // Results may come in bulk after an outage; the tracker limits what it queues.
 constexpr int kMaxReceiveBytes = 64 << 20;
+// Results that the tracker may send ahead.
+constexpr int kWindowBytes = 4 << 20;
 // The tracker takes messages of up to 8 MiB; a work is about 1 KiB.
 constexpr size_t kWorksPerMessage = 500;
 constexpr int kAcksPerMessage = 10'000;
@@ -43,7 +45,28 @@ grpc::ChannelArguments ChannelArguments() {
   arguments.SetInt("grpc.http2.ping_timeout_ms", kPeerPingLimitMs);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetMaxReceiveMessageSize(kMaxReceiveBytes);
+  arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
   return arguments;
+}
+
+// Adds the request to the one before it, which has not been sent. False: it is
+// of another kind, or together they are too large.
+bool Join(v1::DispatchRequest& request, v1::DispatchRequest* last) {
+  if (request.has_submit() && last->has_submit() &&
+      request.submit().work_size() + last->submit().work_size() <=
+          static_cast<int>(kWorksPerMessage)) {
+    for (v1::Work& work : *request.mutable_submit()->mutable_work()) {
+      *last->mutable_submit()->add_work() = std::move(work);
+    }
+    return true;
+  }
+  if (request.has_commit_ack() && last->has_commit_ack() &&
+      request.commit_ack().acks_size() + last->commit_ack().acks_size() <=
+          kAcksPerMessage) {
+    last->mutable_commit_ack()->MergeFrom(request.commit_ack());
+    return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -79,7 +102,9 @@ class TrackerClient::Impl {
     {
       std::lock_guard lock(mutex_);
       if (!attached_) return;
-      outgoing_.push_back(std::move(request));
+      if (outgoing_.empty() || !Join(request, &outgoing_.back())) {
+        outgoing_.push_back(std::move(request));
+      }
     }
     changed_.notify_all();
   }

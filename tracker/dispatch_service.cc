@@ -1,5 +1,7 @@
 #include "tracker/dispatch_service.h"
 
+#include <atomic>
+#include <memory>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -12,6 +14,9 @@ namespace {
 constexpr int64_t kMaxQueuedBytes = int64_t{160} << 20;
 // A server that commits slowly reads all the same.
 constexpr absl::Duration kMaxUnread = absl::Minutes(5);
+// Messages of a server that wait for the core. With one, each would wait for
+// everything that thousands of agents said before it.
+constexpr int kMostWaiting = 32;
 
 template <typename T>
 void Reply(absl::StatusOr<T> result, T* response,
@@ -24,16 +29,20 @@ void Reply(absl::StatusOr<T> result, T* response,
 
 grpc::ServerBidiReactor<v1::DispatchRequest, v1::DispatchEvent>*
 DispatchServiceImpl::Dispatch(grpc::CallbackServerContext* context) {
-  std::shared_ptr<Reactor> reactor = Reactor::Make(context, kMaxQueuedBytes, kMaxUnread);
+  std::shared_ptr<Reactor> reactor =
+      Reactor::Make(context, kMaxQueuedBytes, kMaxUnread);
   const StreamId stream = streams_.Add(reactor);
   loop_.Post([stream](TrackerCore& core) { core.ServerOpened(stream); });
+  auto waiting = std::make_shared<std::atomic<int>>(0);
   reactor->Begin(
-      {[this, stream, reactor](v1::DispatchRequest request) {
-         loop_.Post([stream, reactor,
+      {[this, stream, reactor, waiting](v1::DispatchRequest request) {
+         const bool full = ++*waiting == kMostWaiting;
+         loop_.Post([stream, reactor, waiting,
                      request = std::move(request)](TrackerCore& core) {
            core.ServerSaid(stream, request);
-           reactor->ReadNext();
+           if ((*waiting)-- == kMostWaiting) reactor->ReadNext();
          });
+         if (!full) reactor->ReadNext();
        },
        [this, stream] {
          streams_.Remove(stream);

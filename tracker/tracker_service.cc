@@ -24,6 +24,10 @@
 namespace regatta {
 namespace {
 
+// What a stream may send ahead: a busy machine lets a peer's window grow again
+// only every few dozen milliseconds, and a server sends megabytes a second.
+constexpr int kWindowBytes = 256 << 10;
+
 void SetChannelArguments(grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kTrackerPingMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
@@ -37,6 +41,8 @@ void SetChannelArguments(grpc::ServerBuilder* builder) {
       kLeastPingIntervalMs);
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, kPingStrikes);
   builder->AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES,
+                              kWindowBytes);
   builder->SetMaxReceiveMessageSize(8 << 20);
   builder->SetMaxSendMessageSize(-1);
 }

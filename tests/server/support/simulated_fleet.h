@@ -115,7 +115,6 @@ class SimulatedFleet : public Dispatcher {
   int asked_ = 0;
   std::map<std::string, v1::TrialResult> spool_;
   std::vector<v1::TrialResult> delayed_;
-  int asked_ = 0;
   int reattached_ = 0;
 };
 
