@@ -56,7 +56,7 @@ add_dependencies(regatta-build-worker-planted ${planted_objects})
 
 regatta_test(board_test
   block_timer_test.cc board_lacks_test.cc cgroup_test.cc clean_timing_test.cc
-  frame_channel_test.cc
+  core_locks_test.cc frame_channel_test.cc
   heartbeat_load_test.cc measure_parts_test.cc measuring_session_test.cc
   planted_faults_test.cc planted_list.cc scratch_folder_test.cc
   sensor_contract_test.cc spawner_test.cc

@@ -1,12 +1,9 @@
 #include "device_agent/loop/spool.h"
 
-#include <signal.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <string>
 #include <vector>
@@ -459,29 +456,6 @@ TEST_F(SpoolFileTest, KeepsResultsOverReopeningAndCompaction) {
     EXPECT_LT(std::filesystem::file_size(Path()), 5000u);
   }
   EXPECT_THAT(Trials(*Open(limits)), ElementsAre("t48", "t49", "new"));
-}
-
-TEST_F(SpoolFileTest, ARewriteThatFindsNoRoomLeavesNothingBehind) {
-  auto storage = OpenSpoolFile(Path());
-  ASSERT_TRUE(storage.ok()) << storage.status();
-  const std::string content(100'000, 'x');
-  ASSERT_TRUE((*storage)->Append(content).ok());
-  // A file of more than 50,000 bytes is refused, as by a full disk.
-  struct rlimit limit;
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
-  const struct rlimit small = {50'000, limit.rlim_max};
-  signal(SIGXFSZ, SIG_IGN);
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  const absl::Status status = (*storage)->Keep("head", {{0, 100'000}});
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
-  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
-  EXPECT_FALSE(std::filesystem::exists(Path() + ".new"));
-  // The old file is still good, and one that a killed agent left is removed.
-  EXPECT_EQ(*(*storage)->Read(0, 100'000), content);
-  std::ofstream(Path() + ".new") << content;
-  storage->reset();
-  ASSERT_TRUE(OpenSpoolFile(Path()).ok());
-  EXPECT_FALSE(std::filesystem::exists(Path() + ".new"));
 }
 
 TEST_F(SpoolFileTest, TurnsAwayASecondAgent) {
