@@ -16,9 +16,13 @@ class SharedLibrary {
  public:
   // `name` as dlopen takes it: a path, or what the system looks for. NotFound
   // only when there is no such file; FailedPrecondition with the loader's
-  // reason when it is there and cannot be loaded. Stays open, since drivers
-  // leave threads behind, until Close.
+  // reason when it is there and cannot be loaded, or is cut off, which would
+  // kill this process (base/elf_file.h). Stays open, since drivers leave
+  // threads behind, until Close.
   static absl::StatusOr<SharedLibrary> Open(const std::string& name);
+
+  // Where the file is that was opened: "/usr/lib/"; "" when it is not known.
+  std::string Folder() const;
 
   // Null when the library has none of that name.
   void* Symbol(const char* name) const;
