@@ -63,6 +63,31 @@ TEST(DeviceRulesTest, NothingExceedsTheBoard) {
   }
 }
 
+// Down to one work-item at a time and next to no local memory.
+TEST(DeviceRulesTest, ADefaultFitsTheSmallestBoards) {
+  for (const char* target :
+       {"opencl,vector_bits=128,max_group=1,local_bytes=32768",
+        "opencl,vector_bits=128,max_group=3,local_bytes=32768",
+        "opencl,vector_bits=128,max_group=256,local_bytes=8",
+        "opencl,vector_bits=128,max_group=1,local_bytes=1"}) {
+    for (const char* workload :
+         {"reduce(shape=8x64,axes=1)", "softmax(rows=4,cols=64)",
+          "layer_norm(rows=4,cols=64)",
+          "C[i] = sum(k) A[i,k]*B[k] where i=7,k=33,dtype=f16",
+          "matmul(m=9,n=8,k=17)"}) {
+      const Space space = SpaceOf(workload, target);
+      const Schedule schedule = space.Default();
+      EXPECT_EQ(space.Refusal(schedule), std::nullopt)
+          << target << " " << workload << " " << space.Print(schedule);
+      const loop::Program program = space.Emit(schedule);
+      EXPECT_LE(LocalBytes(program), space.context().target.local_bytes);
+      for (const loop::Kernel& kernel : program.kernels) {
+        EXPECT_LE(GroupSize(kernel), space.context().target.max_group);
+      }
+    }
+  }
+}
+
 TEST(DeviceRulesTest, RefusalsNameTheLimit) {
   const Space space = SpaceOf("matmul(m=96,n=128,k=64)", kTiny);
   EXPECT_EQ(RefusalOf(space,

@@ -23,6 +23,7 @@ using loop::StmtPtr;
 
 // Fewer elements than this are not worth a group's barriers.
 constexpr int64_t kFewestShared = 16;
+constexpr int64_t kSmallestTeam = 4;
 
 struct GroupReduceTiling {
   int64_t team = 1;    // threads that share one result; a power of two
@@ -60,8 +61,8 @@ GroupReducePart::GroupReducePart(const SpaceContext& context, int stage_index,
     : context_(context), stage_index_(stage_index), shared_(shared) {
   if (!stage().indices.empty()) x_ = stage().indices.back();
   std::vector<int64_t> teams;
-  for (int64_t team : {4, 8, 16, 32, 64, 128, 256, 512}) {
-    if (team == 4 || team <= Extent(shared_)) teams.push_back(team);
+  for (int64_t team = kSmallestTeam; team <= 512; team *= 2) {
+    if (team == kSmallestTeam || team <= Extent(shared_)) teams.push_back(team);
   }
   Add(NumberKnob("team", "threads that share one result", std::move(teams)),
       [](GroupReduceTiling& t, int64_t v) { t.team = v; });
@@ -239,6 +240,12 @@ class GroupReduceRuleImpl : public SpaceRule {
       return {};
     }
     if (shared < 0) return {};
+    // A device that holds no team: each thread reduces alone.
+    if (GroupViolation(context.target, kSmallestTeam) ||
+        LocalViolation(context.target,
+                       kSmallestTeam * DTypeBytes(stage.accumulator))) {
+      return {};
+    }
     return {{.make = [&context, first_stage, shared] {
       return std::make_unique<GroupReducePart>(context, first_stage, shared);
     }}};
