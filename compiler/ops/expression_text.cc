@@ -1,9 +1,11 @@
 #include "compiler/ops/expression_text.h"
 
 #include <charconv>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "compiler/expr/words.h"
 
 namespace regatta {
 
@@ -40,7 +42,10 @@ std::string Element(std::string_view tensor,
 std::vector<std::string> Names(std::string_view prefix, size_t count) {
   std::vector<std::string> names;
   for (size_t i = 0; i < count; ++i) {
-    names.push_back(absl::StrCat(std::string(prefix), i));
+    std::string name = absl::StrCat(std::string(prefix), i);
+    // Such as "i8", the type.
+    if (IsReserved(name)) name += "_";
+    names.push_back(std::move(name));
   }
   return names;
 }

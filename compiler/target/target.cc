@@ -59,8 +59,11 @@ absl::Status Bad(std::string_view field, std::string_view value,
 absl::StatusOr<int64_t> ParseCount(const std::string& field,
                                    const std::string& value, int64_t max) {
   int64_t number = 0;
-  if (!absl::SimpleAtoi(value, &number) || number < 0 || number > max) {
-    return Bad(field, value, absl::StrCat("a whole number from 0 to ", max));
+  // 0 would be read as not said.
+  if (!absl::SimpleAtoi(value, &number) || number < 1 || number > max) {
+    return Bad(field, value,
+               absl::StrCat("a whole number from 1 to ", max,
+                            "; leave it out for the usual"));
   }
   return number;
 }

@@ -79,6 +79,10 @@ TEST(TargetTest, WrongTextIsRefusedByField) {
       {"cpu,vector_bits=99999999999999", "vector_bits"},
       {"cpu,vector_registers=x", "vector_registers"},
       {"opencl,max_group=-1", "max_group"},
+      {"opencl,local_bytes=0",
+       "local_bytes is '0'; it must be a whole number "
+       "from 1"},
+      {"cuda,max_group=0", "leave it out for the usual"},
       {"opencl,local_bytes=32k", "local_bytes"},
       {"cuda,subgroup=4096", "subgroup"},
       {"cpu,speed=9", "unknown field 'speed'"},

@@ -20,6 +20,17 @@ Workload Parsed(const std::string& text) {
   return workload.ok() ? *workload : Workload();
 }
 
+// The ninth index is not called "i8", which is a type.
+TEST(WorkloadTest, ATensorMayHaveAsManyDimensionsAsTheLanguageTakes) {
+  std::string shape = "2";
+  for (int rank = 2; rank <= 16; ++rank) {
+    shape += "x1";
+    const Workload workload = Parsed("elementwise(shape=" + shape + ")");
+    ASSERT_FALSE(workload.stages.empty());
+    EXPECT_EQ(workload.stages[0].indices.size(), static_cast<size_t>(rank));
+  }
+}
+
 TEST(WorkloadTest, CallAndMathematicsWithOtherNamesHaveOneKey) {
   EXPECT_EQ(Parsed("matmul(m=512,n=256,k=128)").key,
             Parsed("out[row,col] = sum(inner) left[row,inner] * "
