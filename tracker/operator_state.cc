@@ -1,8 +1,5 @@
 #include "tracker/operator_state.h"
 
-#include <algorithm>
-
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/one_line.h"
@@ -11,74 +8,6 @@
 
 namespace regatta {
 namespace {
-
-constexpr size_t kMaxReasonBytes = 500;
-constexpr size_t kMaxNameBytes = 128;
-constexpr int kMaxLabels = 32;
-
-template <typename... Parts>
-absl::Status Bad(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat(parts...));
-}
-
-bool NeedsReason(v1::DeviceCommand command) {
-  return command == v1::DEVICE_COMMAND_DRAIN ||
-         command == v1::DEVICE_COMMAND_QUARANTINE ||
-         command == v1::DEVICE_COMMAND_RESERVE ||
-         command == v1::DEVICE_COMMAND_MAINTENANCE ||
-         command == v1::DEVICE_COMMAND_RETIRE ||
-         command == v1::DEVICE_COMMAND_POWER_OFF ||
-         command == v1::DEVICE_COMMAND_POWER_CYCLE;
-}
-
-// 0: it lasts until somebody ends it.
-absl::Duration LongestFor(v1::DeviceCommand command) {
-  switch (command) {
-    case v1::DEVICE_COMMAND_DRAIN:
-    case v1::DEVICE_COMMAND_MAINTENANCE:
-      return kLongestMaintenance;
-    case v1::DEVICE_COMMAND_RESERVE:
-      return kLongestReservation;
-    default:
-      return absl::ZeroDuration();
-  }
-}
-
-absl::Status CheckLabels(
-    const google::protobuf::Map<std::string, std::string>& labels) {
-  if (labels.size() > kMaxLabels) {
-    return Bad("labels has ", labels.size(), " entries, at most ", kMaxLabels,
-               " are allowed");
-  }
-  for (const auto& [name, value] : labels) {
-    const bool plain =
-        std::all_of(name.begin(), name.end(), [](unsigned char c) {
-          return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
-        });
-    if (name.empty() || name.size() > kMaxNameBytes || !plain) {
-      return Bad("label '", name,
-                 "' must be 1 to 128 letters, digits, dots, dashes and "
-                 "underscores");
-    }
-    if (value.size() > kMaxNameBytes ||
-        std::any_of(value.begin(), value.end(), absl::ascii_iscntrl)) {
-      return Bad("the value of label ", name,
-                 " must be one line of at most 128 bytes");
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckText(const std::string& text, size_t max, const char* name) {
-  if (text.size() > max) {
-    return Bad(name, " has ", text.size(), " bytes, at most ", max,
-               " are allowed");
-  }
-  if (std::any_of(text.begin(), text.end(), absl::ascii_iscntrl)) {
-    return Bad(name, " must be one line");
-  }
-  return absl::OkStatus();
-}
 
 void SetOperator(v1::OperatorState state, const std::string& reason,
                  const std::string& by, int64_t now_ms, int64_t until_ms,
@@ -146,6 +75,10 @@ absl::Status Refuse(const v1::DeviceStanding& standing,
       standing.operator_standing().reason(), "; ", what_to_do));
 }
 
+bool NamesDevices(const v1::ControlDevicesRequest& request) {
+  return !request.devices().device_ids().empty();
+}
+
 bool ReservedByAnother(const v1::ControlDevicesRequest& request,
                        const v1::DeviceStanding& standing) {
   return Target(standing) == v1::OPERATOR_STATE_RESERVED &&
@@ -164,7 +97,7 @@ absl::StatusOr<bool> Reserve(const v1::ControlDevicesRequest& request,
   switch (Target(*standing)) {
     case v1::OPERATOR_STATE_RESERVED: {
       if (standing->operator_standing().by() != request.by()) {
-        return Refuse(*standing, "wait, or release it");
+        return Refuse(*standing, "wait, or release it with a reason");
       }
       v1::Standing& held = *standing->mutable_operator_standing();
       held.set_reason(request.reason());
@@ -184,12 +117,35 @@ absl::StatusOr<bool> Reserve(const v1::ControlDevicesRequest& request,
   }
 }
 
+int64_t EndOf(const v1::ControlDevicesRequest& request, int64_t now_ms) {
+  return request.for_ms() > 0 ? now_ms + request.for_ms() : 0;
+}
+
+// Asked again for what it is or is about to be: who has it says how long; of
+// two people the one counts whose hold ends later (0: never).
+bool Prolong(const v1::ControlDevicesRequest& request, int64_t until_ms,
+             v1::DeviceStanding* standing) {
+  const int64_t now_until = TargetUntil(*standing);
+  v1::Standing& held = *standing->mutable_operator_standing();
+  const bool later = now_until != 0 && (until_ms == 0 || until_ms > now_until);
+  const bool own = held.by() == request.by() && until_ms != now_until;
+  if (!later && !own) return false;
+  held.set_reason(request.reason());
+  held.set_by(request.by());
+  if (standing->operator_state() == v1::OPERATOR_STATE_DRAINING) {
+    standing->set_next_until_unix_ms(until_ms);
+  } else {
+    held.set_until_unix_ms(until_ms);
+  }
+  return true;
+}
+
 absl::StatusOr<bool> Drain(const v1::ControlDevicesRequest& request,
                            v1::OperatorState next, int64_t now_ms,
                            v1::DeviceStanding* standing) {
   const v1::OperatorState target = Target(*standing);
-  const int64_t until_ms = request.for_ms() > 0 ? now_ms + request.for_ms() : 0;
-  if (target == next) return false;
+  const int64_t until_ms = EndOf(request, now_ms);
+  if (target == next) return Prolong(request, until_ms, standing);
   if (target == v1::OPERATOR_STATE_RESERVED) {
     return Refuse(*standing, "release it first");
   }
@@ -211,10 +167,25 @@ absl::StatusOr<bool> Maintain(const v1::ControlDevicesRequest& request,
   if (ReservedByAnother(request, *standing)) {
     return Refuse(*standing, "release it first");
   }
-  SetOperator(v1::OPERATOR_STATE_MAINTENANCE, request.reason(), request.by(),
-              now_ms, request.for_ms() > 0 ? now_ms + request.for_ms() : 0,
-              standing);
-  return true;
+  if (Target(*standing) == v1::OPERATOR_STATE_RETIRED) {
+    // Off or not, it stays retired.
+    if (request.command() == v1::DEVICE_COMMAND_POWER_OFF) return true;
+    return Refuse(*standing, "resume it first");
+  }
+  const int64_t until_ms = EndOf(request, now_ms);
+  if (Target(*standing) != v1::OPERATOR_STATE_MAINTENANCE) {
+    SetOperator(v1::OPERATOR_STATE_MAINTENANCE, request.reason(), request.by(),
+                now_ms, until_ms, standing);
+    return true;
+  }
+  const bool prolonged = Prolong(request, until_ms, standing);
+  if (standing->operator_state() == v1::OPERATOR_STATE_DRAINING) {
+    // At once, whoever's words stand.
+    EndDraining(now_ms, standing);
+    return true;
+  }
+  // Its power goes off, whatever it was before.
+  return prolonged || request.command() == v1::DEVICE_COMMAND_POWER_OFF;
 }
 
 absl::StatusOr<bool> Quarantine(const v1::ControlDevicesRequest& request,
@@ -231,8 +202,29 @@ absl::StatusOr<bool> Quarantine(const v1::ControlDevicesRequest& request,
   return true;
 }
 
-bool Release(const v1::ControlDevicesRequest& request, int64_t now_ms,
-             v1::DeviceStanding* standing) {
+// Another's reservation ends by who names the device and says why, not by a
+// word about many or about something else.
+absl::Status MayEndReservation(const v1::ControlDevicesRequest& request,
+                               const v1::DeviceStanding& standing) {
+  if (!ReservedByAnother(request, standing) || !request.reason().empty()) {
+    return absl::OkStatus();
+  }
+  return Refuse(standing, "wait, or end it for them with a reason");
+}
+
+absl::StatusOr<bool> Resume(const v1::ControlDevicesRequest& request,
+                            int64_t now_ms, v1::DeviceStanding* standing) {
+  if (standing->operator_state() == v1::OPERATOR_STATE_NORMAL) return false;
+  RETURN_IF_ERROR(MayEndReservation(request, *standing));
+  BackToNormal(request.reason(), request.by(), now_ms, standing);
+  return true;
+}
+
+absl::StatusOr<bool> Release(const v1::ControlDevicesRequest& request,
+                             int64_t now_ms, v1::DeviceStanding* standing) {
+  const bool reserved =
+      Target(*standing) == v1::OPERATOR_STATE_RESERVED && NamesDevices(request);
+  if (reserved) RETURN_IF_ERROR(MayEndReservation(request, *standing));
   bool changed = false;
   if (standing->trust() == v1::TRUST_QUARANTINED ||
       standing->trust() == v1::TRUST_BROKEN) {
@@ -243,8 +235,11 @@ bool Release(const v1::ControlDevicesRequest& request, int64_t now_ms,
     standing->set_canaries_owed(1);
     changed = true;
   }
-  if (Target(*standing) == v1::OPERATOR_STATE_RESERVED) {
-    BackToNormal("reservation released", request.by(), now_ms, standing);
+  if (reserved) {
+    BackToNormal(
+        absl::StrCat("reservation released",
+                     request.reason().empty() ? "" : ": ", request.reason()),
+        request.by(), now_ms, standing);
     changed = true;
   }
   return changed;
@@ -269,38 +264,23 @@ bool Label(const v1::ControlDevicesRequest& request,
 
 }  // namespace
 
-absl::Status CheckControl(const v1::ControlDevicesRequest& request) {
-  const v1::DeviceSelector& devices = request.devices();
-  if (devices.device_ids().empty() && devices.device_class().empty() &&
-      devices.labels().empty()) {
-    return Bad("no device is named: give ids, a class or labels");
+bool PassesOver(const v1::ControlDevicesRequest& request,
+                const v1::DeviceStanding& standing) {
+  if (NamesDevices(request)) return false;
+  switch (request.command()) {
+    case v1::DEVICE_COMMAND_RESUME:
+      if (ReservedByAnother(request, standing)) return true;
+      [[fallthrough]];
+    case v1::DEVICE_COMMAND_DRAIN:
+    case v1::DEVICE_COMMAND_RESERVE:
+    case v1::DEVICE_COMMAND_MAINTENANCE:
+    case v1::DEVICE_COMMAND_POWER_OFF:
+    case v1::DEVICE_COMMAND_POWER_ON:
+    case v1::DEVICE_COMMAND_POWER_CYCLE:
+      return Target(standing) == v1::OPERATOR_STATE_RETIRED;
+    default:
+      return false;
   }
-  const v1::DeviceCommand command = request.command();
-  if (!v1::DeviceCommand_IsValid(command) ||
-      command == v1::DEVICE_COMMAND_UNSPECIFIED) {
-    return Bad("command is ", static_cast<int>(command), ", which is none");
-  }
-  const std::string name = DeviceCommandName(command);
-  if (request.by().empty()) return Bad("by is empty: who asks?");
-  RETURN_IF_ERROR(CheckText(request.by(), kMaxNameBytes, "by"));
-  RETURN_IF_ERROR(CheckText(request.reason(), kMaxReasonBytes, "reason"));
-  if (NeedsReason(command) && request.reason().empty()) {
-    return Bad(name, " needs a reason, for those who find the device so");
-  }
-  const absl::Duration longest = LongestFor(command);
-  if (request.for_ms() < 0 || absl::Milliseconds(request.for_ms()) > longest) {
-    if (longest == absl::ZeroDuration()) {
-      return Bad(name, " takes no time");
-    }
-    return Bad(name, " lasts from 1 ms to ", absl::FormatDuration(longest),
-               ", not ", request.for_ms(), " ms");
-  }
-  if (command == v1::DEVICE_COMMAND_LABEL) {
-    if (request.labels().empty()) return Bad("label without any label");
-    return CheckLabels(request.labels());
-  }
-  if (!request.labels().empty()) return Bad(name, " sets no labels");
-  return absl::OkStatus();
 }
 
 absl::StatusOr<bool> ApplyCommand(const v1::ControlDevicesRequest& request,
@@ -319,9 +299,7 @@ absl::StatusOr<bool> ApplyCommand(const v1::ControlDevicesRequest& request,
     case v1::DEVICE_COMMAND_RETIRE:
       return Drain(request, v1::OPERATOR_STATE_RETIRED, now_ms, standing);
     case v1::DEVICE_COMMAND_RESUME:
-      if (standing->operator_state() == v1::OPERATOR_STATE_NORMAL) return false;
-      BackToNormal(request.reason(), request.by(), now_ms, standing);
-      return true;
+      return Resume(request, now_ms, standing);
     case v1::DEVICE_COMMAND_QUARANTINE:
       return Quarantine(request, now_ms, standing);
     case v1::DEVICE_COMMAND_RELEASE:
@@ -396,7 +374,7 @@ std::string ObstacleOf(const v1::DeviceStanding& standing) {
       " by ", held.by(), Until(TargetUntil(standing)), ": ", held.reason());
   switch (Target(standing)) {
     case v1::OPERATOR_STATE_MAINTENANCE:
-      return "drained" + by;
+      return "in maintenance" + by;
     case v1::OPERATOR_STATE_RETIRED:
       return "retired" + by;
     case v1::OPERATOR_STATE_RESERVED:

@@ -11,6 +11,7 @@
 #ifndef REGATTA_TRACKER_OPERATOR_STATE_H_
 #define REGATTA_TRACKER_OPERATOR_STATE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -27,11 +28,19 @@ inline constexpr absl::Duration kReservation = absl::Hours(2);
 inline constexpr absl::Duration kLongestReservation = absl::Hours(8);
 inline constexpr absl::Duration kLongestMaintenance = absl::Hours(24 * 365);
 
+inline constexpr size_t kMaxReasonBytes = 500;
+
 // The name of the tracker itself, where `by` is asked for.
 inline constexpr char kByTracker[] = "tracker";
 
 // InvalidArgument: what is missing or out of range, whatever the devices.
 absl::Status CheckControl(const v1::ControlDevicesRequest& request);
+
+// Whether a command that names no device, but a class or labels, leaves this
+// one alone: a retired one (unless it is to be retired, or its trust is meant),
+// and, where it would resume, one that somebody else has reserved.
+bool PassesOver(const v1::ControlDevicesRequest& request,
+                const v1::DeviceStanding& standing);
 
 // Carries the command out on one device; false: it was so already.
 // FailedPrecondition, without a change: not now; names the device, says what
@@ -50,15 +59,15 @@ v1::DeviceStanding NewStanding(const std::string& device_id,
                                const std::string& agent_id,
                                int64_t now_unix_ms);
 
-// At most 500 bytes of what an agent says, on one line; the rest is cut off.
+// At most kMaxReasonBytes of what an agent says, on one line; the rest is cut off.
 std::string Brief(std::string_view text);
 
 void SetTrust(v1::Trust trust, const std::string& reason, const std::string& by,
               int64_t now_unix_ms, v1::DeviceStanding* standing);
 
 // What keeps the device from the work of jobs, for people, after its name:
-// "waiting for approval", "drained by ann: fan swap". "": nothing, or only a
-// canary.
+// "waiting for approval", "in maintenance by ann: fan swap". "": nothing, or
+// only a canary.
 std::string ObstacleOf(const v1::DeviceStanding& standing);
 }  // namespace regatta
 

@@ -139,8 +139,15 @@ absl::StatusOr<std::vector<std::string>> TrackerCore::Select(
 absl::StatusOr<v1::ControlDevicesResponse> TrackerCore::ControlDevices(
     const v1::ControlDevicesRequest& request) {
   RETURN_IF_ERROR(CheckControl(request));
-  ASSIGN_OR_RETURN(const std::vector<std::string> ids,
-                   Select(request.devices()));
+  ASSIGN_OR_RETURN(std::vector<std::string> ids, Select(request.devices()));
+  std::erase_if(ids, [&](const std::string& id) {
+    return PassesOver(request, *standings_.Find(id));
+  });
+  if (ids.empty()) {
+    return absl::FailedPreconditionError(
+        "every device of this class and these labels is retired, or reserved "
+        "by somebody else; name those that you mean by id");
+  }
   RETURN_IF_ERROR(CheckPower(request.command(), ids));
   const int64_t now_ms = WallMs();
   v1::ControlDevicesResponse response;

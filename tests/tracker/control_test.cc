@@ -1,6 +1,6 @@
 // The operator's hold on devices: approval, drain, reservation, quarantine.
 #include "absl/strings/match.h"
-#include "tests/tracker/core_fixture.h"
+#include "tests/tracker/control_fixture.h"
 
 namespace regatta {
 namespace {
@@ -9,69 +9,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-class ControlTest : public CoreTest {
- protected:
-  static v1::ControlDevicesRequest Order(v1::DeviceCommand command,
-                                         const std::vector<std::string>& ids,
-                                         const std::string& reason = "",
-                                         absl::Duration length = {}) {
-    v1::ControlDevicesRequest request;
-    for (const auto& id : ids) request.mutable_devices()->add_device_ids(id);
-    request.set_command(command);
-    request.set_reason(reason);
-    request.set_by("ann");
-    request.set_for_ms(absl::ToInt64Milliseconds(length));
-    return request;
-  }
-  absl::Status Control(const v1::ControlDevicesRequest& request) {
-    const auto response = core_->ControlDevices(request);
-    Drain();
-    return response.status();
-  }
-  absl::Status Control(v1::DeviceCommand command, const std::string& id,
-                       const std::string& reason = "",
-                       absl::Duration length = {}) {
-    return Control(Order(command, {id}, reason, length));
-  }
-  v1::DeviceStanding Standing(const std::string& id) {
-    return Status(id).standing();
-  }
-  std::vector<std::string> Drained(SessionId session) {
-    std::vector<std::string> found;
-    for (const auto& m : agents_[session].messages) {
-      for (const auto& id : m.drain().device_ids()) found.push_back(id);
-    }
-    return found;
-  }
-  void GiveBack(SessionId session, const v1::Assignment& assignment) {
-    v1::AgentMessage message;
-    v1::Release* release = message.mutable_release();
-    release->set_assignment_id(assignment.assignment_id());
-    release->set_lease_epoch(assignment.lease_epoch());
-    Say(session, message);
-  }
-  std::vector<std::string> History(const std::string& id) {
-    v1::DeviceHistoryRequest request;
-    request.mutable_devices()->add_device_ids(id);
-    const auto response = core_->DeviceHistory(request);
-    EXPECT_TRUE(response.ok()) << response.status();
-    std::vector<std::string> what;
-    for (const auto& event : response->events()) {
-      what.push_back(absl::StrCat(event.what(), " by ", event.by()));
-    }
-    return what;
-  }
-  // Online, held from silence.
-  void WaitBeating(SessionId session, absl::Duration d,
-                   const std::vector<std::string>& held = {}) {
-    for (absl::Duration left = d; left > absl::ZeroDuration();
-         left -= absl::Seconds(5)) {
-      Wait(std::min(left, absl::Seconds(5)));
-      Beat(session, held);
-    }
-  }
-};
 
 TEST_F(ControlTest, ANewBoardGetsNothingBeforeItIsApproved) {
   options_.fleet.auto_approve.all = false;
@@ -208,7 +145,7 @@ TEST_F(ControlTest, ADrainedBoardEndsItsCandidateAndGivesTheRestBack) {
   EXPECT_EQ(Standing("d1").operator_state(), v1::OPERATOR_STATE_MAINTENANCE);
   EXPECT_THAT(Results(server), SizeIs(2));
   EXPECT_EQ(WaitReason(server),
-            "1 of 1 znver4-2c board drained by ann: fan swap");
+            "1 of 1 znver4-2c board in maintenance by ann: fan swap");
   EXPECT_THAT(Assigned(board), IsEmpty());
   // The third goes to another board, at its first attempt.
   const v1::Assignment rest = OneAssigned(ConnectBoard("2"));
@@ -427,6 +364,8 @@ TEST_F(ControlTest, BadCommandsNameWhatIsWrong) {
   EXPECT_THAT(message(Order(v1::DEVICE_COMMAND_APPROVE, {"d9"})),
               HasSubstr("no device d9; there are: d1"));
   EXPECT_THAT(message(Order(v1::DEVICE_COMMAND_DRAIN, {"d1"})),
+              HasSubstr("drain needs a reason"));
+  EXPECT_THAT(message(Order(v1::DEVICE_COMMAND_DRAIN, {"d1"}, "   ")),
               HasSubstr("drain needs a reason"));
   EXPECT_THAT(message(Order(v1::DEVICE_COMMAND_UNSPECIFIED, {"d1"})),
               HasSubstr("command is 0"));

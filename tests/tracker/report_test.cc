@@ -245,12 +245,13 @@ TEST(WaitText, CountsTheBoardsThatPeopleKeepFromWork) {
   const MatchKey key{"rpi5", "c1", "cpu", 1};
   const BoardView busy = View("d1", NotFree::kBusy, key);
   BoardView drained = View("d2", NotFree::kHeld, key);
-  drained.obstacle = "drained by ann: fan swap";
+  drained.obstacle = "in maintenance by ann: fan swap";
   BoardView fresh = drained;
   fresh.obstacle = "waiting for approval";
-  EXPECT_EQ(WaitText(key, {busy, drained, fresh, drained, busy, drained}),
-            "2 of 2 rpi5 boards busy; 3 of 6 rpi5 boards drained by ann: fan "
-            "swap; 1 of 6 rpi5 boards waiting for approval");
+  EXPECT_EQ(
+      WaitText(key, {busy, drained, fresh, drained, busy, drained}),
+      "2 of 2 rpi5 boards busy; 3 of 6 rpi5 boards in maintenance by ann: fan "
+      "swap; 1 of 6 rpi5 boards waiting for approval");
   EXPECT_EQ(WaitText(key, {View("d1", NotFree::kSwitched, key),
                            View("d2", NotFree::kUnproven, key)}),
             "1 of 2 rpi5 boards kept from work while its power is being "
@@ -258,7 +259,7 @@ TEST(WaitText, CountsTheBoardsThatPeopleKeepFromWork) {
   // One that is drained and away is drained: nobody need look for it.
   drained.presence = v1::PRESENCE_LOST;
   EXPECT_EQ(WaitText(key, {drained}),
-            "1 of 1 rpi5 board drained by ann: fan "
+            "1 of 1 rpi5 board in maintenance by ann: fan "
             "swap");
 }
 

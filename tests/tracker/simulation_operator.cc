@@ -42,11 +42,20 @@ void Simulation::Operate() {
 void Simulation::LetAllWork() {
   for (const char* device_class : {"x", "y"}) {
     for (const auto command :
-         {v1::DEVICE_COMMAND_APPROVE, v1::DEVICE_COMMAND_RELEASE,
-          v1::DEVICE_COMMAND_RESUME}) {
+         {v1::DEVICE_COMMAND_APPROVE, v1::DEVICE_COMMAND_RELEASE}) {
       v1::ControlDevicesRequest request;
       request.mutable_devices()->set_device_class(device_class);
       request.set_command(command);
+      Control(std::move(request));
+    }
+  }
+  // By their names: a class leaves those that are retired alone. One at a time,
+  // for the tracker may not know all of them yet.
+  for (const auto& agent : agents_) {
+    for (const v1::DeviceInfo& device : agent->devices) {
+      v1::ControlDevicesRequest request;
+      request.mutable_devices()->add_device_ids(device.device_id());
+      request.set_command(v1::DEVICE_COMMAND_RESUME);
       Control(std::move(request));
     }
   }
