@@ -46,6 +46,11 @@ v1::DeviceStatus TrackerCore::StatusOf(const Device& device) const {
   const Agent& agent = registry_.agents().find(device.agent_id)->second;
   const SteadyTime now = clock_.Steady();
   v1::DeviceStatus status = ToldOf(device);
+  if (status.obstacle().empty() && IsSwitched(device)) {
+    status.set_obstacle(
+        "kept from work while its power is being switched; regatta device "
+        "history tells how that goes");
+  }
   status.set_state(device.state);
   status.set_builder(BuilderOf(agent, device));
   status.set_state_since_ms(

@@ -87,7 +87,10 @@ void TrackerCore::AdvancePower(SteadyTime now) {
     const std::string why = absl::StrCat(
         "its power was switched for ", absl::FormatDuration(PowerBook::kGiveUp),
         ", and it did not boot");
-    SetTrust(v1::TRUST_BROKEN, why, kByTracker, WallMs(), &standing);
+    // Broken may be released, which must not approve it.
+    if (standing.trust() != v1::TRUST_PENDING) {
+      SetTrust(v1::TRUST_BROKEN, why, kByTracker, WallMs(), &standing);
+    }
     standings_.Set(std::move(standing), ClassOf(id), kBrokenEvent, why);
     LOG(kError) << LogEvent("device_broken") << LogDevice(id) << LogReason(why)
                 << "device " << id << " is broken: " << why;

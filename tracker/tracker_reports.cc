@@ -233,8 +233,7 @@ std::string TrackerCore::WhyWaiting(const MatchKey& key) const {
     board.key = device.key;
     board.presence = agent.presence;
     board.silent = now - agent.last_seen;
-    board.not_free =
-        WhyNotFree(agent, device, leases_.Load(agent.id, id), now);
+    board.not_free = WhyNotFree(agent, device, leases_.Load(agent.id, id), now);
     board.health = device.info.health();
     board.refusal = device.refusal;
     board.obstacle = ObstacleOf(*standings_.Find(id));

@@ -367,6 +367,46 @@ TEST_F(PowerTest, ADeviceThatIsGoneAfterItsCycleIsForgottenWithIt) {
   }
 }
 
+TEST_F(PowerTest, ABoardThatIsSwitchedSaysSo) {
+  Boot("1", 1);
+  EXPECT_EQ(Status("d1").obstacle(), "");
+  ASSERT_TRUE(Cycle("d1").ok());
+  Done("d1", absl::UnavailableError("pdu: no session"));
+  EXPECT_THAT(Status("d1").obstacle(),
+              HasSubstr("while its power is being switched"));
+  Wait(absl::Seconds(30));
+  Done("d1");
+  Boot("1", 2);
+  EXPECT_EQ(Status("d1").obstacle(), "");
+}
+
+TEST_F(PowerTest, ARetiredBoardIsSwitchedOffAndStaysRetired) {
+  Boot("1", 1);
+  ASSERT_TRUE(Switch(v1::DEVICE_COMMAND_RETIRE, "d1").ok());
+  Wait(options_.tick);
+  ASSERT_TRUE(Switch(v1::DEVICE_COMMAND_POWER_OFF, "d1").ok());
+  EXPECT_THAT(Sent(), ElementsAre("d1 off"));
+  EXPECT_EQ(Status("d1").state(), "retired");
+}
+
+TEST_F(PowerTest, ABoardThatNobodyApprovedIsNotApprovedByItsPower) {
+  options_.fleet.auto_approve.all = false;
+  Reconfigure();
+  const SessionId board = Boot("1", 1);
+  ASSERT_EQ(Trust("d1"), v1::TRUST_PENDING);
+  ASSERT_TRUE(Cycle("d1").ok());
+  Disconnect(board);
+  Done("d1");
+  Wait(PowerBook::kGiveUp + options_.tick);
+  EXPECT_EQ(announced_.back().what(), "broken");
+  EXPECT_EQ(Trust("d1"), v1::TRUST_PENDING);
+  ASSERT_TRUE(Switch(v1::DEVICE_COMMAND_RELEASE, "d1").ok());
+  Boot("1", 2);
+  EXPECT_EQ(Trust("d1"), v1::TRUST_PENDING);
+  ASSERT_TRUE(Switch(v1::DEVICE_COMMAND_APPROVE, "d1").ok());
+  EXPECT_EQ(Trust("d1"), v1::TRUST_UNKNOWN);
+}
+
 TEST_F(PowerTest, LabelsOfTheFileComeWithNewBoardsAndApproveThem) {
   options_.fleet.auto_approve = {.labels = {"rack=2"}};
   options_.fleet.boards["d5"].labels["rack"] = "2";
