@@ -23,6 +23,48 @@ absl::StatusOr<std::string> EnrolAddress(const AgentSecurityFlags& flags,
   return absl::StrCat(host_port.first, ":", host_port.second + 1);
 }
 
+// With a token: whatever it takes to have a certificate that counts.
+absl::Status UseToken(const AgentSecurityFlags& flags,
+                      const std::string& tracker, const std::string& id) {
+  const std::string& dir = flags.shared.tls;
+  if (flags.join != "-" && !flags.join.starts_with("@")) {
+    LOG(kWarning) << "the token of --join shows to everybody on this machine; "
+                     "give @FILE";
+  }
+  JoinOptions options{.dir = dir, .token = flags.join, .name = id};
+  ASSIGN_OR_RETURN(options.address, EnrolAddress(flags, tracker));
+  const std::string spent = WhySpent(dir, RealClock().Wall());
+  if (!HasNoIdentity(dir) && spent.empty()) {
+    const auto tls = OpenIdentity(flags.shared, {Role::kAgent}, RealClock());
+    // What is wrong is said when it is opened for good.
+    if (!tls.ok()) return absl::OkStatus();
+    const absl::Status taken =
+        CertificateClient(tracker, *tls).GetRevocations().status();
+    if (taken.ok()) {
+      LOG(kInfo) << "--join is of no use: the certificate in " << dir
+                 << " counts";
+      return absl::OkStatus();
+    }
+    // It may have been revoked, which a tracker tells nobody who comes with it.
+    options.replace = true;
+    const auto joined = JoinLab(options, RealClock());
+    if (joined.ok()) {
+      LOG(kInfo) << "joined anew as " << IdentityUri(*joined)
+                 << "; the certificate before was not taken: "
+                 << taken.message();
+    } else {
+      LOG(kWarning) << "the certificate in " << dir << " is not taken ("
+                    << taken.message() << "), and --join was of no use: "
+                    << joined.status().message();
+    }
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const Identity joined, JoinLab(options, RealClock()));
+  LOG(kInfo) << "joined as " << IdentityUri(joined)
+             << (spent.empty() ? "" : "; before, ") << spent;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<TlsIdentity>> OpenAgentIdentity(
@@ -36,15 +78,7 @@ absl::StatusOr<std::shared_ptr<TlsIdentity>> OpenAgentIdentity(
     return absl::InvalidArgumentError(
         "--join: give --tls DIR too, the folder for the certificate");
   }
-  if (!flags.join.empty() && HasNoIdentity(dir)) {
-    ASSIGN_OR_RETURN(const std::string enrol, EnrolAddress(flags, tracker));
-    ASSIGN_OR_RETURN(
-        const Identity joined,
-        JoinLab(
-            {.dir = dir, .address = enrol, .token = flags.join, .name = *id},
-            RealClock()));
-    LOG(kInfo) << "joined as " << IdentityUri(joined);
-  }
+  if (!flags.join.empty()) RETURN_IF_ERROR(UseToken(flags, tracker, *id));
   ASSIGN_OR_RETURN(std::shared_ptr<TlsIdentity> tls,
                    OpenIdentity(flags.shared, {Role::kAgent}, RealClock()));
   const std::string& name = tls->self().name;

@@ -17,8 +17,9 @@ namespace regatta {
 struct AgentSecurityFlags {
   SecurityFlags shared;
   MetricsFlags metrics;
-  std::string join;   // a token as JoinToken::Read takes it; used only while
-                      // the folder has no identity
+  // A token as JoinToken::Read takes it; used where the folder has no identity,
+  // one that is spent, or one that the tracker does not take.
+  std::string join;
   std::string enrol;  // HOST:PORT; "": the tracker's host and its next port
 };
 

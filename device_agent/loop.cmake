@@ -41,9 +41,12 @@ add_library(regatta_agent_devices STATIC
 target_link_libraries(regatta_agent_devices PUBLIC
   regatta_agent_loop regatta_agent_probe regatta_measure regatta_proto)
 
-add_library(regatta_agent_client STATIC agent_security.cc tracker_client.cc)
+add_library(regatta_agent_identity STATIC agent_security.cc)
+target_link_libraries(regatta_agent_identity PUBLIC regatta_security)
+
+add_library(regatta_agent_client STATIC tracker_client.cc)
 target_link_libraries(regatta_agent_client PUBLIC
-  regatta_agent_loop regatta_security)
+  regatta_agent_identity regatta_agent_loop)
 
 add_executable(regatta-agent agent_flags.cc agent_metrics.cc agent_process.cc main.cc spawned_workers.cc)
 target_compile_definitions(regatta-agent PRIVATE

@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -50,7 +51,8 @@ class TrackerClient::Stream
  public:
   Stream(const std::string& address, const std::shared_ptr<TlsIdentity>& tls,
          Callbacks callbacks)
-      : stub_(v1::FleetService::NewStub(NewChannel(address, tls))),
+      : secure_(tls != nullptr),
+        stub_(v1::FleetService::NewStub(NewChannel(address, tls))),
         callbacks_(std::move(callbacks)) {}
 
   void Begin() {
@@ -118,6 +120,7 @@ class TrackerClient::Stream
       RemoveHold();
       return;
     }
+    heard_ = true;
     {
       std::lock_guard lock(callback_mutex_);
       if (callbacks_.on_message) callbacks_.on_message(std::move(incoming_));
@@ -135,7 +138,7 @@ class TrackerClient::Stream
                 ? absl::UnavailableError("the tracker ended the session")
                 : absl::Status(
                       static_cast<absl::StatusCode>(status.error_code()),
-                      status.error_message()));
+                      status.error_message() + Hint(status)));
       }
     }
     std::lock_guard lock(mutex_);
@@ -143,6 +146,20 @@ class TrackerClient::Stream
     done_changed_.notify_all();
   }
 
+  // In TLS 1.3 a certificate that is refused shows as a connection that ends.
+  std::string Hint(const grpc::Status& status) const {
+    const bool refused =
+        secure_ && !heard_ &&
+        status.error_code() == grpc::StatusCode::UNAVAILABLE &&
+        status.error_message().find("Socket closed") != std::string::npos;
+    return refused ? " before the tracker said a word: it may not take this "
+                     "certificate, revoked or not (`regatta certs list` and "
+                     "`regatta audit` tell); a new token and --join replace it"
+                   : "";
+  }
+
+  const bool secure_;
+  bool heard_ = false;  // a message came
   const std::unique_ptr<v1::FleetService::Stub> stub_;
   grpc::ClientContext context_;
   v1::TrackerMessage incoming_;

@@ -100,6 +100,12 @@ absl::StatusOr<std::string> AuthorityDesk::Revocations() {
   return KnownRevocations();
 }
 
+absl::StatusOr<std::map<std::string, std::string>>
+AuthorityDesk::RevokedAgents() {
+  if (authority_ == nullptr) return std::map<std::string, std::string>();
+  return authority_->RevokedAgents(clock_.Wall());
+}
+
 std::string AuthorityDesk::KnownRevocations() const {
   return tls_ == nullptr ? "" : tls_->material()->trust.RevokedPem();
 }

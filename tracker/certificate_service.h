@@ -44,6 +44,9 @@ class AuthorityDesk {
                                               const std::string& request_pem);
   // The authority's list; the tracker's keeper puts it into its folder.
   absl::StatusOr<std::string> Revocations();
+  // Agents whose newest certificate is revoked, and why; none without an
+  // authority.
+  absl::StatusOr<std::map<std::string, std::string>> RevokedAgents();
   // What the tracker's folder has, of all authorities. Reads no file.
   std::string KnownRevocations() const;
 

@@ -97,6 +97,9 @@ class TrackerCore {
   // A command of SwitchPower has ended.
   void PowerDone(const std::string& device_id, const absl::Status& status);
 
+  // All agents whose newest certificate is revoked, and why.
+  void CertificatesRevoked(const std::map<std::string, std::string>& agents);
+
   // Inputs between these are taken in together: what they make possible is
   // dispatched at the end, so that many share one write to the store.
   void BeginGroup();
@@ -145,6 +148,7 @@ class TrackerCore {
   static constexpr char kQuarantinedEvent[] = "quarantined";
   static constexpr char kRebootedEvent[] = "rebooted";
   static constexpr char kBrokenEvent[] = "broken";
+  static constexpr char kRevokedEvent[] = "certificate revoked";
 
   // --- agents (tracker_agents.cc; their devices: tracker_devices.cc)
   void OnHello(SessionId session, const v1::Hello& hello);
@@ -298,6 +302,8 @@ class TrackerCore {
   // Closes the session and lets that certificate in no more for a while.
   void Bar(SessionId session, const std::string& agent_id,
            const std::string& what, const std::string& why);
+  // "": it was not, or the agent is here all the same.
+  std::string WhyRevoked(const Agent& agent) const;
   void NoteRefusal(SessionId session, const std::string& what,
                    const std::string& why);
 
@@ -433,6 +439,8 @@ class TrackerCore {
   DeviceRegistry registry_;
   StandingBook standings_;
   std::map<int64_t, Revoked> revoked_;  // by lease epoch
+  // Of certificates, as CertificatesRevoked said last; none: it did not yet.
+  std::optional<std::map<std::string, std::string>> revoked_agents_;
   CanaryBook canaries_;
   std::map<std::string, CanaryRun, std::less<>> canary_runs_;
   std::set<std::string> wants_canary_;

@@ -51,6 +51,13 @@ v1::DeviceStatus TrackerCore::StatusOf(const Device& device) const {
         "kept from work while its power is being switched; regatta device "
         "history tells how that goes");
   }
+  if (const std::string why = WhyRevoked(agent);
+      status.obstacle().empty() && !why.empty()) {
+    status.set_obstacle(absl::StrCat(
+        "kept out, for its certificate was revoked: ", why,
+        "; a token lets it join anew: regatta certs token --role agent --name ",
+        agent.id));
+  }
   status.set_state(device.state);
   status.set_builder(BuilderOf(agent, device));
   status.set_state_since_ms(

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "tracker/lease_proof.h"
+#include "tracker/operator_state.h"
 #include "tracker/tracker_core.h"
 
 namespace regatta {
@@ -164,6 +165,36 @@ void TrackerCore::Bar(SessionId session, const std::string& agent_id,
   NoteRefusal(session, what, why);
   Close(session,
         absl::PermissionDeniedError(absl::StrCat("session ended: ", why)));
+}
+
+void TrackerCore::CertificatesRevoked(
+    const std::map<std::string, std::string>& agents) {
+  // A restart of the tracker is no news.
+  const auto known = [&](const std::string& id, const std::string& why) {
+    const auto last = standings_.Events(
+        [&id](const v1::DeviceEvent& event) {
+          return event.device_id() == id && event.what() == kRevokedEvent;
+        },
+        1);
+    return !last.empty() && last.front().reason() == Brief(why);
+  };
+  const bool first = !revoked_agents_.has_value();
+  const auto before = std::exchange(revoked_agents_, agents);
+  for (const auto& [id, standing] : standings_.all()) {
+    const auto revoked = agents.find(standing.agent_id());
+    if (revoked == agents.end()) continue;
+    const std::string& why = revoked->second;
+    if (first ? known(id, why) : before->contains(revoked->first)) continue;
+    standings_.Note(id, ClassOf(id), kRevokedEvent, why);
+  }
+  fleet_changed_ = true;
+  Settle();
+}
+
+std::string TrackerCore::WhyRevoked(const Agent& agent) const {
+  if (agent.session || !revoked_agents_) return "";
+  const auto found = revoked_agents_->find(agent.id);
+  return found == revoked_agents_->end() ? "" : found->second;
 }
 
 void TrackerCore::NoteRefusal(SessionId session, const std::string& what,

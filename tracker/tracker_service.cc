@@ -4,6 +4,9 @@
 
 #include <chrono>
 #include <future>
+#include <map>
+#include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -84,6 +87,7 @@ struct TrackerService::Parts {
   std::unique_ptr<GuardedServer> enrolment_server;
   std::unique_ptr<GuardedServer> server;
   bool stopped = false;
+  std::optional<std::map<std::string, std::string>> told_revoked;
 
   // The servers end first; the loop's last inputs may still reach the services.
   ~Parts() {
@@ -135,6 +139,16 @@ struct TrackerService::Parts {
         action);
   }
 
+  // Whose boards stay away because of it is shown. On the keeper's thread.
+  void TellRevoked() {
+    auto revoked = desk->RevokedAgents();
+    if (!revoked.ok() || told_revoked == *revoked) return;
+    told_revoked = *revoked;
+    loop->Post([agents = *std::move(revoked)](TrackerCore& core) {
+      core.CertificatesRevoked(agents);
+    });
+  }
+
   // A tracker renews its own certificate with the authority that it has.
   void KeepCredentials(const TrackerSecurity& security, const Clock& clock) {
     CredentialKeeper::Options options;
@@ -142,7 +156,10 @@ struct TrackerService::Parts {
       options.renew = [this, tls = security.tls](const std::string& request) {
         return desk->RenewNow(tls->material()->certificate, request);
       };
-      options.revocations = [this] { return desk->Revocations(); };
+      options.revocations = [this] {
+        TellRevoked();
+        return desk->Revocations();
+      };
       options.revocations_every = options.poll;
     }
     keeper = std::make_unique<CredentialKeeper>(security.tls,

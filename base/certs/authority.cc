@@ -341,6 +341,12 @@ absl::StatusOr<std::vector<Authority::Entry>> Authority::List(absl::Time now) {
   return list;
 }
 
+absl::StatusOr<std::map<std::string, std::string>> Authority::RevokedAgents(
+    absl::Time now) {
+  ASSIGN_OR_RETURN(const auto locked, Locked::Enter(*this, now));
+  return log_.RevokedNames("agent/");
+}
+
 absl::StatusOr<std::string> Authority::Revocations(absl::Time now) {
   ASSIGN_OR_RETURN(const auto locked, Locked::Enter(*this, now));
   return ReadSmallFile(dir_ + "/crl.pem", kMaxListBytes);

@@ -92,6 +92,9 @@ class Authority {
 
   // Certificates that have not expired, oldest first.
   absl::StatusOr<std::vector<Entry>> List(absl::Time now);
+  // Agents whose newest certificate is revoked, and why.
+  absl::StatusOr<std::map<std::string, std::string>> RevokedAgents(
+      absl::Time now);
   // The list of revoked ones, PEM.
   absl::StatusOr<std::string> Revocations(absl::Time now);
 

@@ -165,6 +165,19 @@ std::vector<const AuthorityLog::Entry*> AuthorityLog::Of(
   return all;
 }
 
+std::map<std::string, std::string> AuthorityLog::RevokedNames(
+    std::string_view prefix) const {
+  std::map<std::string, std::string> revoked;
+  for (auto at = by_name_.lower_bound(std::string(prefix));
+       at != by_name_.end() && at->first.starts_with(prefix); ++at) {
+    const Entry& newest = entries_[at->second.back()];
+    if (!newest.revoked.empty()) {
+      revoked[at->first.substr(prefix.size())] = newest.revoked;
+    }
+  }
+  return revoked;
+}
+
 std::vector<std::string> AuthorityLog::NamesBeginning(
     const std::string& role_and_name) const {
   std::vector<std::string> names;

@@ -72,6 +72,10 @@ class AuthorityLog {
       const std::string& role_and_name) const;
   // What was renewed from this certificate, and from that, and so on.
   std::vector<const Entry*> Descendants(const std::string& serial) const;
+  // Names that begin with `prefix` whose newest certificate is revoked, without
+  // the prefix, and why.
+  std::map<std::string, std::string> RevokedNames(
+      std::string_view prefix) const;
   // Lines that revoked something, ever.
   int64_t revocations() const { return revocations_; }
 

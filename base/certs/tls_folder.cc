@@ -24,6 +24,23 @@ constexpr char kHowToGet[] =
     "; `regatta certs issue` makes a folder, `regatta certs join` fills one "
     "with a token (docs/security.md)";
 
+constexpr char kHowToJoin[] =
+    "; `regatta certs token` makes a token, with which the agent (--join) or "
+    "`regatta certs join` gets the next one; `regatta certs issue` makes one "
+    "by hand (docs/security.md)";
+constexpr char kSetClock[] = "; if this machine's clock is wrong, set it";
+
+// What to do about a certificate that does not count.
+std::string RemedyOf(const Certificate& certificate, const Trust& trust,
+                     absl::Time now) {
+  if (now < certificate.NotBefore()) {
+    return "; this machine's clock is behind, or the certificate is for later: "
+           "set the clock (timedatectl set-ntp true)";
+  }
+  if (now > certificate.NotAfter()) return absl::StrCat(kSetClock, kHowToJoin);
+  return trust.Revokes(certificate) ? kHowToJoin : kHowToGet;
+}
+
 absl::Status Wrong(const std::string& path, absl::string_view what) {
   return absl::FailedPreconditionError(absl::StrCat(path, ": ", what));
 }
@@ -55,6 +72,17 @@ absl::StatusOr<PrivateKey> FindKey(const std::string& dir,
   return Wrong(path, "is not the key of cert.pem beside it");
 }
 
+absl::StatusOr<std::vector<RevocationList>> ReadRevocations(
+    const std::string& path) {
+  // As many revoked certificates as a lab will ever see.
+  const auto pem = ReadSmallFile(path, 64 << 20);
+  if (absl::IsNotFound(pem.status())) return std::vector<RevocationList>();
+  RETURN_IF_ERROR(pem.status());
+  auto lists = RevocationList::AllFromPem(*pem);
+  if (!lists.ok()) return Wrong(path, lists.status().message());
+  return lists;
+}
+
 }  // namespace
 
 absl::StatusOr<TlsMaterial> ReadTlsFolder(const std::string& dir,
@@ -70,22 +98,13 @@ absl::StatusOr<TlsMaterial> ReadTlsFolder(const std::string& dir,
   if (!certificate.ok())
     return Wrong(cert_path, certificate.status().message());
   ASSIGN_OR_RETURN(const PrivateKey key, FindKey(dir, *certificate));
-  std::vector<RevocationList> revoked;
-  // As many revoked certificates as a lab will ever see.
-  auto crl_pem = ReadSmallFile(crl_path, 64 << 20);
-  if (!crl_pem.ok() && !absl::IsNotFound(crl_pem.status())) {
-    return crl_pem.status();
-  }
-  if (crl_pem.ok()) {
-    auto lists = RevocationList::AllFromPem(*crl_pem);
-    if (!lists.ok()) return Wrong(crl_path, lists.status().message());
-    revoked = *std::move(lists);
-  }
+  ASSIGN_OR_RETURN(const std::vector<RevocationList> revoked,
+                   ReadRevocations(crl_path));
   Trust trust = Trust::Make(*std::move(authorities), revoked);
   auto identity = trust.Check(*certificate, now);
   if (!identity.ok()) {
-    return Wrong(cert_path,
-                 absl::StrCat(identity.status().message(), kHowToGet));
+    return Wrong(cert_path, absl::StrCat(identity.status().message(),
+                                         RemedyOf(*certificate, trust, now)));
   }
   return TlsMaterial{key,    *certificate, chain_pem,
                      ca_pem, *identity,    std::move(trust)};
@@ -95,6 +114,41 @@ bool HasNoIdentity(const std::string& dir) {
   std::error_code ignored;
   return !std::filesystem::exists(dir + "/cert.pem", ignored) &&
          !std::filesystem::exists(dir + "/key.pem", ignored);
+}
+
+std::string WhySpent(const std::string& dir, absl::Time now) {
+  const auto chain_pem = ReadSmallFile(dir + "/cert.pem");
+  if (!chain_pem.ok()) return "";
+  const auto certificate = Certificate::FromPem(*chain_pem);
+  if (!certificate.ok()) return "";
+  if (now > certificate->NotAfter()) {
+    return absl::StrCat(
+        "certificate ", certificate->Serial(), " ran out at ",
+        absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", certificate->NotAfter(),
+                         absl::UTCTimeZone()));
+  }
+  const auto ca_pem = ReadSmallFile(dir + "/ca.pem");
+  const auto lists = ReadRevocations(dir + "/crl.pem");
+  if (!ca_pem.ok() || !lists.ok()) return "";
+  auto authorities = Certificate::AllFromPem(*ca_pem);
+  if (!authorities.ok() ||
+      !Trust::Make(*std::move(authorities), *lists).Revokes(*certificate)) {
+    return "";
+  }
+  return absl::StrCat("certificate ", certificate->Serial(), " is revoked");
+}
+
+absl::Status SetPairAside(const std::string& dir) {
+  for (const auto& [name, mode] :
+       {std::pair<const char*, mode_t>{"/key.pem", 0600},
+        std::pair<const char*, mode_t>{"/cert.pem", 0644}}) {
+    const std::string path = dir + name;
+    const auto bytes = ReadSmallFile(path);
+    if (absl::IsNotFound(bytes.status())) continue;
+    RETURN_IF_ERROR(bytes.status());
+    RETURN_IF_ERROR(ReplaceFile(path + ".old", *bytes, mode));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status MakeTlsFolder(const std::string& dir) {

@@ -44,9 +44,18 @@ absl::StatusOr<TlsMaterial> ReadTlsFolder(const std::string& dir,
 // True where nothing of an identity is in the folder yet.
 bool HasNoIdentity(const std::string& dir);
 
+// Why the certificate in the folder will never count again: it has run out, or
+// one of the lists beside it revokes it. "": neither, or the folder cannot be
+// read, which ReadTlsFolder says more of.
+std::string WhySpent(const std::string& dir, absl::Time now);
+
 // Makes the folder (mode 0700) when missing. FailedPrecondition: why not, or
 // others may write into the one that is there.
 absl::Status MakeTlsFolder(const std::string& dir);
+
+// Copies the pair, where there is one, to cert.pem.old and key.pem.old, in the
+// place of those.
+absl::Status SetPairAside(const std::string& dir);
 
 // Each is durable when it returns OK; the folder exists. A pair of `key` and
 // `chain_pem` replaces the one before as described above.

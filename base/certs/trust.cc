@@ -44,6 +44,13 @@ std::string Trust::RevokedPem() const {
   return pem;
 }
 
+bool Trust::Revokes(const Certificate& certificate) const {
+  // Serials are random: no two authorities give the same.
+  return std::any_of(
+      revoked_.begin(), revoked_.end(),
+      [&](const RevocationList& list) { return list.Revokes(certificate); });
+}
+
 absl::StatusOr<Identity> Trust::Check(const Certificate& certificate,
                                       absl::Time now) const {
   const OpenSslHandle<X509_STORE_CTX, X509_STORE_CTX_free> context(
@@ -68,11 +75,7 @@ absl::StatusOr<Identity> Trust::Check(const Certificate& certificate,
         "certificate ", serial, " is signed by no authority of this lab: ",
         X509_verify_cert_error_string(error)));
   }
-  // Serials are random: no two authorities give the same.
-  if (std::any_of(revoked_.begin(), revoked_.end(),
-                  [&](const RevocationList& list) {
-                    return list.Revokes(certificate);
-                  })) {
+  if (Revokes(certificate)) {
     return absl::UnauthenticatedError(
         absl::StrCat("certificate ", serial, " is revoked"));
   }

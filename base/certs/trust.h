@@ -33,6 +33,8 @@ class Trust {
 
   const std::vector<Certificate>& authorities() const { return authorities_; }
   // The lists that count, at most one of each authority.
+  // Whether one of the lists that count has it.
+  bool Revokes(const Certificate& certificate) const;
   const std::vector<RevocationList>& revoked() const { return revoked_; }
   std::string RevokedPem() const;
 

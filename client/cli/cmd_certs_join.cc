@@ -73,6 +73,9 @@ AddedCommand AddCertsJoin(CLI::App& certs) {
       ->add_option("--name", options->name,
                    "The name to have, where the token leaves it open")
       ->type_name("NAME");
+  command->add_flag("--force", options->replace,
+                    "Replace a certificate that has not run out; a lab may "
+                    "have revoked it without this machine's knowledge");
   return {command, [flags] { return Join(*flags); }};
 }
 

@@ -81,9 +81,12 @@ absl::Status CheckJoined(const v1::NewCertificate& joined,
 
 absl::StatusOr<Identity> JoinLab(const JoinOptions& options,
                                  const Clock& clock) {
-  if (!HasNoIdentity(options.dir)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(options.dir, " has a certificate already"));
+  if (!options.replace && !HasNoIdentity(options.dir) &&
+      WhySpent(options.dir, clock.Wall()).empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        options.dir,
+        " has a certificate already, which has neither run out nor, as far as "
+        "is known here, been revoked; --force replaces it"));
   }
   ASSIGN_OR_RETURN(const JoinToken token, JoinToken::Read(options.token));
   // Before the token is used up.
@@ -100,6 +103,7 @@ absl::StatusOr<Identity> JoinLab(const JoinOptions& options,
           &v1::EnrolmentService::Stub::Join, request));
   Identity identity;
   RETURN_IF_ERROR(CheckJoined(joined, token, key, clock.Wall(), &identity));
+  RETURN_IF_ERROR(SetPairAside(options.dir));
   RETURN_IF_ERROR(WriteAuthorities(options.dir, joined.ca_pem()));
   RETURN_IF_ERROR(WritePair(options.dir, key, joined.chain_pem()));
   return identity;

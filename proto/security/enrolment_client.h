@@ -19,12 +19,16 @@ struct JoinOptions {
   std::string address;  // of the tracker's enrolment port, HOST:PORT
   std::string token;    // as JoinToken::Read takes it
   std::string name;     // "": the token's
+  // Takes the place of a certificate that counts as far as this machine knows.
+  bool replace = false;
 };
 
 // Uses the token for a certificate of a key that is made here and stays here,
-// and fills the folder. FailedPrecondition where the folder has an identity
-// already; PermissionDenied: what the authority said about the token;
-// Unavailable: no tracker of the token's lab answers there.
+// and fills the folder; a pair that was there lies beside it as *.old then.
+// FailedPrecondition where the folder has an identity already that is not spent
+// (WhySpent), unless that is to be replaced; PermissionDenied: what the
+// authority said about the token; Unavailable: no tracker of the token's lab
+// answers there.
 absl::StatusOr<Identity> JoinLab(const JoinOptions& options,
                                  const Clock& clock);
 

@@ -148,8 +148,32 @@ TEST(SecureFleetTest, TunesOverMutualTlsAndKeepsOthersOut) {
     }
     return false;
   })) << fleet.Devices();
+  EXPECT_TRUE(WaitFor(absl::Seconds(30), [&] {
+    const std::string history =
+        fleet.Run({"device", "history", "second-board"}, fleet.Admin()).out;
+    return history.find("certificate revoked") != history.npos;
+  })) << fleet.Logs();
   second->Signal(SIGTERM);
   second->Wait(absl::Seconds(10));
+
+  // A new token brings the board back with the folder that it has.
+  const ProcessResult anew =
+      fleet.Run({"certs", "token", "--authority", fleet.Authority(), "--role",
+                 "agent", "--name", "second-board", "-o", secret + "2"},
+                "");
+  ASSERT_EQ(anew.exit_code, 0) << anew.err;
+  const auto back = fleet.Agent("second", "@" + secret + "2");
+  EXPECT_TRUE(WaitFor(absl::Seconds(30), [&] {
+    for (const Json& device : fleet.Devices()) {
+      if (device["id"] == "second-board") return device["state"] == "idle";
+    }
+    return false;
+  })) << fleet.Devices();
+  back->Signal(SIGTERM);
+  back->Wait(absl::Seconds(10));
+  // gRPC has its say in no log.
+  EXPECT_EQ(fleet.Logs().find("ssl_transport_security"), std::string::npos)
+      << fleet.Logs();
 }
 
 TEST(SecureFleetTest, PlainTextIsNotOfferedToOtherMachines) {

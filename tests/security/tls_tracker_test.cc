@@ -16,6 +16,8 @@
 #include "base/certs/issue.h"
 #include "base/certs/tls_folder.h"
 #include "base/host_port.h"
+#include "base/replace_file.h"
+#include "device_agent/agent_security.h"
 #include "proto/security/credentials_service.h"
 #include "proto/security/enrolment_client.h"
 #include "regatta/v1/dispatch_service.grpc.pb.h"
@@ -269,6 +271,14 @@ class JoinTest : public TlsTrackerTest {
                     .name = name},
                    RealClock());
   }
+  AgentSecurityFlags WithToken(const std::string& folder,
+                               const std::string& token) {
+    AgentSecurityFlags flags;
+    flags.shared.tls = folder;
+    flags.join = token;
+    flags.enrol = tracker_.enrol();
+    return flags;
+  }
   std::string Token(const std::string& name) {
     return lab_.authority()
         .MakeToken({.role = Role::kAgent, .name = name}, RealClock().Wall(),
@@ -374,8 +384,70 @@ TEST_F(JoinTest, ATokenIsNotShownToAnotherLab) {
 TEST_F(JoinTest, AFolderWithAnIdentityIsLeftAlone) {
   const std::string token = Token("board1");
   ASSERT_TRUE(Join(token, "b1").ok());
-  EXPECT_EQ(Join(Token("board2"), "b1").status().code(),
-            absl::StatusCode::kFailedPrecondition);
+  const absl::Status refused = Join(Token("board2"), "b1").status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(refused.message().find("--force replaces it"),
+            refused.message().npos);
+}
+
+TEST_F(JoinTest, OneThatRanOutIsReplacedAndLiesBesideTheNew) {
+  const Identity board{
+      .lab = "lab", .role = Role::kAgent, .name = "b1", .device_class = ""};
+  const std::string folder =
+      lab_.Folder(board, RealClock().Wall() - absl::Hours(24 * 10));
+  const std::string old = *ReadSmallFile(folder + "/cert.pem");
+  const auto refused = ReadTlsFolder(folder, RealClock().Wall());
+  // What it says to do is what is done below.
+  EXPECT_NE(refused.status().message().find("regatta certs token"),
+            refused.status().message().npos)
+      << refused.status().message();
+  EXPECT_NE(WhySpent(folder, RealClock().Wall()).find("ran out"),
+            std::string::npos);
+  std::string id;
+  const auto tls = OpenAgentIdentity(WithToken(folder, Token("b1")),
+                                     tracker_.address(), &id);
+  ASSERT_TRUE(tls.ok()) << tls.status().message();
+  EXPECT_EQ(id, "b1");
+  EXPECT_EQ(*ReadSmallFile(folder + "/cert.pem.old"), old);
+  EXPECT_TRUE(AgentSession(tracker_.address(), *tls).Answers());
+}
+
+TEST_F(JoinTest, OneThatTheTrackerDoesNotTakeIsReplacedWithAToken) {
+  const std::string folder = lab_.Folder(Role::kAgent, "b1");
+  ASSERT_EQ(
+      *lab_.authority().Revoke("agent/b1", "stolen", RealClock().Wall(), "ann"),
+      1);
+  // The board does not know it; the tracker does within seconds.
+  ASSERT_TRUE(WaitFor(absl::Seconds(20), [&] {
+    return !CertificateClient(tracker_.address(), lab_.Open(folder))
+                .GetRevocations()
+                .ok();
+  }));
+  EXPECT_EQ(WhySpent(folder, RealClock().Wall()), "");
+  const std::string token = Token("b1");
+  std::string id;
+  const auto tls =
+      OpenAgentIdentity(WithToken(folder, token), tracker_.address(), &id);
+  ASSERT_TRUE(tls.ok()) << tls.status().message();
+  EXPECT_TRUE(AgentSession(tracker_.address(), *tls).Answers());
+  // One that is taken stays, whatever the token is worth.
+  const std::string kept = *ReadSmallFile(folder + "/cert.pem");
+  ASSERT_TRUE(
+      OpenAgentIdentity(WithToken(folder, token), tracker_.address(), &id)
+          .ok());
+  EXPECT_EQ(*ReadSmallFile(folder + "/cert.pem"), kept);
+}
+
+TEST_F(JoinTest, OneForLaterIsAMatterOfTheClock) {
+  const Identity board{
+      .lab = "lab", .role = Role::kAgent, .name = "b1", .device_class = ""};
+  const std::string folder =
+      lab_.Folder(board, RealClock().Wall() + absl::Hours(24));
+  const auto refused = ReadTlsFolder(folder, RealClock().Wall());
+  EXPECT_NE(refused.status().message().find("set the clock"),
+            refused.status().message().npos)
+      << refused.status().message();
+  EXPECT_EQ(WhySpent(folder, RealClock().Wall()), "");
 }
 
 TEST_F(JoinTest, NothingButJoinIsOpenToNewcomers) {

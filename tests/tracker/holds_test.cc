@@ -134,5 +134,30 @@ TEST_F(HoldsTest, MaintenanceEndsADrainAtOnceAndKeepsItsLaterEnd) {
   EXPECT_EQ(standing.operator_standing().until_unix_ms(), 0);
 }
 
+TEST_F(HoldsTest, BoardsWhoseCertificateIsRevokedSaySo) {
+  const SessionId board = ConnectBoard("1");
+  ConnectBoard("2");
+  const std::string agent = Status("d1").agent_id();
+  core_->CertificatesRevoked({});
+  const size_t before = History("d1").size();
+  core_->CertificatesRevoked({{agent, "stolen"}});
+  core_->CertificatesRevoked({{agent, "stolen"}, {"another", "x"}});
+  EXPECT_EQ(Status("d1").obstacle(), "") << "it is here yet";
+  Disconnect(board);
+  EXPECT_THAT(Status("d1").obstacle(),
+              HasSubstr("its certificate was revoked: stolen; a token"));
+  EXPECT_EQ(Status("d2").obstacle(), "");
+  EXPECT_THAT(History("d1"), SizeIs(before + 1));
+  EXPECT_EQ(History("d1").back(), "certificate revoked by tracker");
+  Wait(options_.tick);
+  Restart();
+  ConnectBoard("1");
+  core_->CertificatesRevoked({{agent, "stolen"}});
+  EXPECT_THAT(History("d1"), SizeIs(before + 1)) << "that is no news";
+  core_->CertificatesRevoked({});
+  core_->CertificatesRevoked({{agent, "stolen"}});
+  EXPECT_THAT(History("d1"), SizeIs(before + 2)) << "that is";
+}
+
 }  // namespace
 }  // namespace regatta
