@@ -20,6 +20,19 @@ std::string Written(unsigned char c) {
   }
 }
 
+// The three bytes there are a character that ends a line or turns the direction
+// of text: U+200E, U+200F, U+2028 to U+202E, U+2066 to U+2069. 0: none.
+unsigned Direction(std::string_view at) {
+  if (at.size() < 3 || static_cast<unsigned char>(at[0]) != 0xE2) return 0;
+  const unsigned code = 0x2000u |
+                        (static_cast<unsigned char>(at[1]) & 0x3Fu) << 6 |
+                        (static_cast<unsigned char>(at[2]) & 0x3Fu);
+  const bool found = code == 0x200E || code == 0x200F ||
+                     (code >= 0x2028 && code <= 0x202E) ||
+                     (code >= 0x2066 && code <= 0x2069);
+  return found ? code : 0;
+}
+
 }  // namespace
 
 std::string OneLine(std::string_view text) {
@@ -31,6 +44,9 @@ std::string OneLine(std::string_view text) {
     if (c == 0xC2 && i + 1 < text.size() &&
         (static_cast<unsigned char>(text[i + 1]) & 0xE0) == 0x80) {
       line += Written(static_cast<unsigned char>(text[++i]));
+    } else if (const unsigned code = Direction(text.substr(i)); code != 0) {
+      absl::StrAppend(&line, "\\u", absl::Hex(code));
+      i += 2;
     } else if (c < 0x20 || c == 0x7F) {
       line += Written(c);
     } else {

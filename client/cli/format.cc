@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/one_line.h"
 #include "client/cli/progress.h"
 
 namespace regatta::cli {
@@ -103,11 +104,7 @@ std::string FormatTable(std::vector<std::vector<std::string>> rows) {
   std::vector<size_t> widths;
   // Text from elsewhere must neither break a row nor steer the terminal.
   for (auto& row : rows) {
-    for (std::string& cell : row) {
-      for (char& c : cell) {
-        if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
-      }
-    }
+    for (std::string& cell : row) cell = OneLine(cell);
   }
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/one_line.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "proto/outcome_names.h"
@@ -54,7 +55,7 @@ std::string TaskReport(const v1::TaskStatus& task) {
     absl::StrAppend(&text, "  ", label, std::string(12 - label.size(), ' '),
                     value, "\n");
   };
-  if (!task.reason().empty()) line("reason", task.reason());
+  if (!task.reason().empty()) line("reason", OneLine(task.reason()));
   line("default", absl::StrCat(FormatNs(task.default_ns()), "  ",
                                FormatAchieved(task, task.default_ns())));
   line("tuned",
@@ -86,12 +87,12 @@ std::string TaskReport(const v1::TaskStatus& task) {
 std::string JobReport(const v1::Job& job) {
   std::string text =
       absl::StrCat("Job ", job.job_id(), job.name().empty() ? "" : " ",
-                   job.name(), ": ", JobStateName(job.state()));
+                   OneLine(job.name()), ": ", JobStateName(job.state()));
   // A single task says its reason itself.
   const bool said =
       job.tasks_size() == 1 && job.tasks(0).reason() == job.reason();
   if (!job.reason().empty() && !said) {
-    absl::StrAppend(&text, " (", job.reason(), ")");
+    absl::StrAppend(&text, " (", OneLine(job.reason()), ")");
   }
   absl::StrAppend(&text, "; strategy ", job.strategy(), ", seed ", job.seed(),
                   job.fresh() ? ", log not used" : "", "\n");

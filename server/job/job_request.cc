@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/one_line.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "compiler/ops/op.h"
@@ -278,6 +279,11 @@ absl::StatusOr<v1::SubmitJobRequest> NormaliseJobRequest(
     return absl::InvalidArgumentError(
         absl::StrCat("name has ", full.name().size(), " bytes; at most ",
                      kMaxNameBytes, " are kept"));
+  }
+  if (OneLine(full.name()) != full.name()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("name must be one line without control characters, not \"",
+                     OneLine(full.name()), "\""));
   }
   if (full.tasks().empty()) {
     return absl::InvalidArgumentError("tasks is empty; a job needs a workload");

@@ -249,6 +249,17 @@ TEST(JobExitCode, FollowsTheStateOfTheJob) {
   }
 }
 
+TEST(JobReport, ANameOrAReasonCannotSteerTheTerminal) {
+  v1::Job job;
+  job.set_name("\x1b]0;pwn\x07\r\nJob 99");
+  job.set_reason("\x1b[2J");
+  const std::string report = JobReport(job);
+  EXPECT_NE(report.find("\\x1b]0;pwn\\x07\\r\\nJob 99"), std::string::npos)
+      << report;
+  EXPECT_EQ(report.find('\x1b'), std::string::npos);
+  EXPECT_EQ(report.find('\r'), std::string::npos);
+}
+
 TEST(JobReport, SaysWhereTheDefaultStands) {
   v1::Job job = SampleJob();
   v1::TaskStatus* const task = job.mutable_tasks(0);

@@ -74,7 +74,7 @@ TEST(FormatTable, AlignsColumnsWithoutTrailingBlanks) {
 }
 
 TEST(FormatTable, TextFromElsewhereCannotBreakRowsOrSteerTheTerminal) {
-  EXPECT_EQ(FormatTable({{"H"}, {"a\nb\x1b[2J"}}), "H\na b [2J\n");
+  EXPECT_EQ(FormatTable({{"H"}, {"a\nb\x1b[2J"}}), "H\na\\nb\\x1b[2J\n");
 }
 
 TEST(FitColumn, CutsOneColumnToTheWidthAndNoFurtherThanTwelve) {

@@ -85,6 +85,16 @@ const Refusal kRefusals[] = {
      absl::StatusCode::kInvalidArgument, "evolutionary, random"},
     {"endless name", [](auto* r) { r->set_name(std::string(201, 'x')); },
      absl::StatusCode::kInvalidArgument, "name has 201 bytes"},
+    {"a name that steers terminals",
+     [](auto* r) { r->set_name("\x1b[2J evil\r\nJob 99"); },
+     absl::StatusCode::kInvalidArgument, "not \"\\x1b[2J evil\\r\\nJob 99\""},
+    {"a name that turns text round",
+     [](auto* r) {
+       r->set_name(
+           "a\xe2\x80\xae"
+           "b");
+     },
+     absl::StatusCode::kInvalidArgument, "a\\u202eb"},
     {"the same task twice",
      [](auto* r) { *r->add_tasks() = v1::TaskRequest(r->tasks(0)); },
      absl::StatusCode::kInvalidArgument, "tasks[1] repeats"},
