@@ -93,8 +93,10 @@ class ExposerEndpoint : public MetricsEndpoint {
   ExposerEndpoint(const std::string& listen, const std::string& host,
                   CollectMetrics collect)
       : collector_(std::make_shared<Collector>(std::move(collect))),
-        // A scraper and a person with a browser.
-        exposer_(listen, /*num_threads=*/2) {
+        // Connections that send nothing hold a thread each until the limit.
+        exposer_(std::vector<std::string>{"listening_ports", listen,
+                                          "num_threads", "16",
+                                          "request_timeout_ms", "1000"}) {
     exposer_.RegisterCollectable(collector_);
     const std::vector<int> ports = exposer_.GetListeningPorts();
     address_ = absl::StrCat(host, ":", ports.empty() ? 0 : ports.front());

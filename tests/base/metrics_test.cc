@@ -124,6 +124,30 @@ TEST_F(Endpoint, ATakenPortSaysWhyAndABadAddressTakesNone) {
       absl::StatusCode::kInvalidArgument);
 }
 
+TEST_F(Endpoint, ThoseWhoSayNothingKeepNobodyWaiting) {
+  const auto endpoint = MetricsEndpoint::Start(
+      "127.0.0.1:0",
+      [](MetricsPage& page) { page.Counter("a_total", "first", 1); });
+  ASSERT_TRUE(endpoint.ok());
+  const auto host_port = *SplitHostPort((*endpoint)->address());
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 40; ++i) {
+    UniqueFd fd(socket(AF_INET, SOCK_STREAM, 0));
+    sockaddr_in to = {};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<uint16_t>(host_port.second));
+    inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+    ASSERT_EQ(connect(fd.get(), reinterpret_cast<sockaddr*>(&to), sizeof(to)),
+              0);
+    if (i % 2 == 1) {
+      ASSERT_EQ(WriteAll(fd.get(), "GET /metrics HT"), 0);
+    }
+    silent.push_back(std::move(fd));
+  }
+  // Within its 10 s, as Prometheus has them.
+  EXPECT_EQ(Value(Scrape((*endpoint)->address()), "a_total"), 1);
+}
+
 TEST_F(Endpoint, WhatIsNoRequestHarmsNothing) {
   const auto endpoint = MetricsEndpoint::Start(
       "127.0.0.1:0",
