@@ -1,7 +1,6 @@
 // regatta-agent: serves one board's devices to a tracker, builds for boards
 // that cannot, or both. Links no compiler and runs no generated code; workers
 // below regatta-spawner do.
-#include <cstdlib>
 #include <iostream>
 #include <string>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "device_agent/agent_security.h"
 #include "device_agent/loop/agent_setup.h"
 #include "device_agent/measure/core_locks.h"
+#include "proto/grpc_log_service.h"
 
 namespace regatta {
 namespace {
@@ -27,9 +27,9 @@ void AddTrackerFlags(CLI::App* app, AgentFlags* flags,
   AddMetricsFlags(app, &security->metrics);
   app->add_option("--join", security->join,
                   "@FILE with the token of `regatta certs token`, or - for "
-                  "standard input, by which this board gets its certificate "
-                  "the first time; the token itself would show to others on "
-                  "the machine")
+                  "standard input, by which this board gets its certificate: "
+                  "the first time, and when the one it has counts no more; the "
+                  "token itself would show to others on the machine")
       ->type_name("@FILE");
   app->add_option("--enrol", security->enrol,
                   "Address where the tracker lets newcomers join")
@@ -152,8 +152,7 @@ void AddBuildFlags(CLI::App* app, AgentFlags* flags) {
 
 int main(int argc, char** argv) {
   regatta::SetLogProgram("regatta-agent");
-  // This program says itself what went wrong; gRPC's own lines stay available.
-  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
+  regatta::KeepGrpcQuiet();
   regatta::AgentFlags flags;
   regatta::AgentSecurityFlags security;
   CLI::App app(

@@ -23,6 +23,7 @@
 #include "base/stop_signals.h"
 #include "compiler/codegen/compiler_version.h"
 #include "compiler/compile.h"
+#include "proto/grpc_log_service.h"
 #include "proto/security/audit_log.h"
 #include "proto/security/enrolment_client.h"
 #include "proto/security/exposure.h"
@@ -255,13 +256,14 @@ int Serve(const Flags& flags) {
 int main(int argc, char** argv) {
   regatta::SetLogProgram("regatta-server");
   regatta::SkipLockChecks();
-  // This program says itself what went wrong; gRPC's own lines stay available.
-  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
+  regatta::KeepGrpcQuiet();
   regatta::Flags flags;
   CLI::App app(
       "Regatta's server: runs tuning jobs, keeps the tuning log and answers "
       "which schedule is best",
       "regatta-server");
+  app.set_version_flag("--version",
+                       std::string("regatta-server ") + REGATTA_VERSION);
   regatta::AddFlags(&app, &flags);
   regatta::AddLogFormatFlag(&app);
   try {

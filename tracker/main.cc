@@ -19,6 +19,7 @@
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "base/stop_signals.h"
+#include "proto/grpc_log_service.h"
 #include "proto/security/audit_log.h"
 #include "proto/security/metrics_flags.h"
 #include "proto/security/security_flags.h"
@@ -189,11 +190,14 @@ int Serve(const Flags& flags) {
 int main(int argc, char** argv) {
   regatta::SetLogProgram("regatta-tracker");
   regatta::SkipLockChecks();
+  regatta::KeepGrpcQuiet();
   regatta::Flags flags;
   CLI::App app(
       "Regatta's tracker: hands work to boards and results to the "
       "server",
       "regatta-tracker");
+  app.set_version_flag("--version",
+                       std::string("regatta-tracker ") + REGATTA_VERSION);
   regatta::AddFlags(&app, &flags);
   regatta::AddLogFormatFlag(&app);
   try {

@@ -7,13 +7,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/one_line.h"
+#include "base/unique_fd.h"
 #include "tracker/http_post.h"
 
 extern char** environ;
@@ -23,8 +29,50 @@ namespace {
 
 constexpr timespec kMoment = {0, 20'000'000};
 
+// What a program prints, of which the beginning is kept.
+class Output {
+ public:
+  static constexpr size_t kKept = 200;
+
+  Output() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return;
+    read_ = UniqueFd(ends[0]);
+    write_ = UniqueFd(ends[1]);
+    fcntl(read_.get(), F_SETFL, O_NONBLOCK);
+  }
+  // -1: there is none.
+  int write_end() const { return write_.valid() ? write_.get() : -1; }
+  void CloseWriteEnd() { write_ = UniqueFd(); }
+
+  // Takes what there is, so that the program need not wait; a bounded part of
+  // what never ends.
+  void Drain() {
+    char buffer[4096];
+    for (int i = 0; i < 256 && read_.valid(); ++i) {
+      const ssize_t size = read(read_.get(), buffer, sizeof(buffer));
+      if (size <= 0) return;
+      const auto count = static_cast<size_t>(size);
+      cut_ |= count > kKept - kept_.size();
+      kept_.append(buffer, std::min(count, kKept - kept_.size()));
+    }
+  }
+  // ", having said \"...\""; "": it said nothing.
+  std::string Said() const {
+    const std::string text(absl::StripAsciiWhitespace(kept_));
+    if (text.empty()) return "";
+    return absl::StrCat(", having said \"", OneLine(text),
+                        cut_ ? "...\"" : "\"");
+  }
+
+ private:
+  UniqueFd read_, write_;
+  std::string kept_;
+  bool cut_ = false;
+};
+
 // The child's own group and signals: this process blocks SIGTERM.
-absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& argv) {
+absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& argv, int output) {
   std::vector<char*> arguments;
   for (const std::string& one : argv) {
     arguments.push_back(const_cast<char*>(one.c_str()));
@@ -34,7 +82,10 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& argv) {
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY,
                                    0);
-  posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
+  if (output >= 0) {
+    posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&files, output, STDERR_FILENO);
+  }
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;
@@ -62,17 +113,21 @@ absl::Status RunPowerCommand(const PowerCommand& command,
   if (!command.url.empty()) {
     return HttpPost(command.url, "", "text/plain", limit);
   }
-  const absl::StatusOr<pid_t> pid = Spawn(command.argv);
+  Output output;
+  const absl::StatusOr<pid_t> pid = Spawn(command.argv, output.write_end());
   if (!pid.ok()) return pid.status();
+  output.CloseWriteEnd();
   const SteadyTime end = RealClock().Steady() + limit;
   int status = 0;
   pid_t ended;
   while ((ended = waitpid(*pid, &status, WNOHANG)) == 0) {
+    output.Drain();
     if (RealClock().Steady() >= end) {
       kill(-*pid, SIGKILL);
       waitpid(*pid, &status, 0);
-      return absl::DeadlineExceededError(absl::StrCat(
-          command.argv[0], " was killed after ", absl::FormatDuration(limit)));
+      return absl::DeadlineExceededError(
+          absl::StrCat(command.argv[0], " was killed after ",
+                       absl::FormatDuration(limit), output.Said()));
     }
     nanosleep(&kMoment, nullptr);
   }
@@ -80,11 +135,16 @@ absl::Status RunPowerCommand(const PowerCommand& command,
     return absl::UnavailableError(absl::StrCat(
         "cannot wait for ", command.argv[0], ": ", strerror(errno)));
   }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return absl::OkStatus();
+  output.Drain();
+  const std::string said = output.Said();
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+    if (!said.empty()) LOG(kInfo) << command.argv[0] << " is done" << said;
+    return absl::OkStatus();
+  }
   return absl::UnavailableError(absl::StrCat(
       command.argv[0],
       WIFEXITED(status) ? " ended with exit code " : " was ended by signal ",
-      WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status)));
+      WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status), said));
 }
 
 void PowerRunner::Stop() {

@@ -18,8 +18,9 @@
 
 namespace regatta {
 
-// Runs the program, without a shell, with nothing on its standard input and its
-// output in this process's own; or posts to the URL. OK: exit code 0, or an
+// Runs the program, without a shell and with nothing on its standard input;
+// what it prints, cut and with control characters written out, is in the error,
+// or in the log when it succeeds. Or posts to the URL. OK: exit code 0, or an
 // answer 2xx. DeadlineExceeded: killed after `limit`. Blocks.
 absl::Status RunPowerCommand(const PowerCommand& command, absl::Duration limit);
 

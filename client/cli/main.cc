@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
+#include "proto/grpc_log_service.h"
 
 namespace {
 
@@ -45,6 +46,7 @@ int main(int argc, char** argv) {
   using namespace regatta::cli;
   KeepStandardDescriptors();
   regatta::SetLogProgram("regatta");
+  regatta::KeepGrpcQuiet();
   regatta::SetLogThreshold(regatta::LogLevel::kWarning);
   CLI::App app(
       "Regatta races kernels: boards build and time schedules, a log remembers "

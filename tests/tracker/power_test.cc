@@ -436,6 +436,20 @@ TEST(PowerRunner, RunsProgramsWithoutAShellAndKillsThoseThatHang) {
   EXPECT_EQ(RunPowerCommand({{"/bin/sleep", "60"}, ""}, absl::Milliseconds(100))
                 .code(),
             absl::StatusCode::kDeadlineExceeded);
+  // What it prints goes into no log raw, and not without end.
+  EXPECT_EQ(
+      RunPowerCommand(
+          {{"/bin/sh", "-c", "printf 'no session\\n\\033[2J' >&2; exit 3"}, ""},
+          absl::Seconds(10))
+          .message(),
+      "/bin/sh ended with exit code 3, having said \"no "
+      "session\\n\\x1b[2J\"");
+  const absl::Status talker = RunPowerCommand(
+      {{"/bin/sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' y; exit 3"}, ""},
+      absl::Seconds(20));
+  EXPECT_EQ(talker.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(talker.message()), HasSubstr("yyy...\""));
+  EXPECT_LT(talker.message().size(), 300u);
   // A dollar sign is a dollar sign.
   EXPECT_TRUE(RunPowerCommand({{"/usr/bin/test", "$HOME", "=", "$HOME"}, ""},
                               absl::Seconds(10))
