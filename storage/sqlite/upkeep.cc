@@ -15,6 +15,7 @@
 #include "base/unique_fd.h"
 #include "storage/paced_progress.h"
 #include "storage/sqlite/integrity.h"
+#include "storage/sqlite/scratch_place.h"
 #include "storage/sqlite/sqlite_status.h"
 
 namespace regatta::sqlite {
@@ -25,19 +26,25 @@ constexpr std::string_view kScratch = ".backup-scratch.";
 constexpr size_t kRandomDigits = 16;
 
 // "LOG.backup-scratch.PID-RANDOM", RANDOM of 16 hexadecimal digits; beside the
-// log, or in the folder for temporary files where nothing may be made there.
-std::string ScratchPath(const std::string& log_path) {
-  const std::filesystem::path file(log_path);
-  std::string log = log_path;
-  if (faccessat(AT_FDCWD, file.parent_path().c_str(), W_OK | X_OK,
-                AT_EACCESS) != 0) {
-    std::error_code none;
-    const auto folder = std::filesystem::temp_directory_path(none);
-    if (!none) log = (folder / file.filename()).string();
+// log, or in the folder for temporary files where there is no room.
+absl::StatusOr<std::string> ScratchPath(const std::string& log_path) {
+  namespace fs = std::filesystem;
+  const fs::path file(log_path);
+  std::vector<std::string> folders = {file.parent_path().string()};
+  std::error_code none;
+  const fs::path temporary = fs::temp_directory_path(none);
+  if (!none) folders.push_back(temporary.string());
+  int64_t bytes = 0;
+  for (const char* part : {"", "-wal"}) {
+    std::error_code missing;
+    const auto size = fs::file_size(log_path + part, missing);
+    if (!missing) bytes += static_cast<int64_t>(size);
   }
+  ASSIGN_OR_RETURN(const fs::path folder, ScratchFolder(folders, bytes));
   uint64_t random = 0;
   sqlite3_randomness(sizeof(random), &random);
-  return absl::StrCat(log, std::string(kScratch), getpid(), "-",
+  return absl::StrCat((folder / file.filename()).string(),
+                      std::string(kScratch), getpid(), "-",
                       absl::Hex(random, absl::kZeroPad16));
 }
 
@@ -79,7 +86,7 @@ absl::Status SqliteUpkeep::Backup(const std::string& path,
 absl::Status SqliteUpkeep::StreamBackup(
     const std::function<absl::Status(std::string_view bytes)>& data,
     const UpkeepProgress& progress) const {
-  const std::string scratch = ScratchPath(path_);
+  ASSIGN_OR_RETURN(const std::string scratch, ScratchPath(path_));
   RETURN_IF_ERROR(Backup(scratch, progress));
   const UniqueFd file(open(scratch.c_str(), O_RDONLY | O_CLOEXEC));
   const int open_error = errno;

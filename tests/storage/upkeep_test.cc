@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "storage/sqlite/integrity.h"
 #include "storage/sqlite/reader_pool.h"
+#include "storage/sqlite/scratch_place.h"
 #include "tests/storage/records.h"
 #include "tests/support/process.h"
 
@@ -20,6 +21,27 @@ namespace fs = std::filesystem;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+
+TEST(ScratchFolder, IsTheFirstWithRoomOrTellsWhatEachHas) {
+  const std::map<std::string, int64_t> room = {
+      {"/full", 0}, {"/small", 10 << 20}, {"/tmp", 30 << 20}, {"/closed", -1}};
+  const auto choose = [&](const std::vector<std::string>& folders,
+                          int64_t bytes) {
+    return sqlite::ScratchFolder(
+        folders, bytes,
+        [&](const std::string& folder) { return room.at(folder); });
+  };
+  EXPECT_EQ(*choose({"/small", "/tmp"}, 10 << 20), "/small");
+  EXPECT_EQ(*choose({"/small", "/tmp"}, (10 << 20) + 1), "/tmp");
+  EXPECT_EQ(*choose({"/closed", "/tmp"}, 1), "/tmp");
+  const auto none = choose({"/full", "/closed", "/small"}, 20 << 20);
+  EXPECT_EQ(none.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(none.status().message()),
+              HasSubstr("needs 21 MiB for a moment, and /full has 0 MiB, "
+                        "/closed cannot be written to, /small has 10 MiB"));
+  EXPECT_GT(sqlite::RoomIn("/tmp"), 0);
+  EXPECT_LT(sqlite::RoomIn("/nowhere"), 0);
+}
 
 class Upkeep : public ::testing::Test {
  protected:
