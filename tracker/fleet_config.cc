@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -176,7 +179,19 @@ absl::Status ReadBoard(const json& value, const std::string& where,
 absl::StatusOr<FleetConfig> ParseFleetConfig(std::string_view text) {
   json document;
   try {
-    document = json::parse(text);
+    std::vector<std::set<std::string>> names;  // of the objects that are open
+    std::string twice;
+    const auto notice = [&](int, json::parse_event_t event, json& parsed) {
+      if (event == json::parse_event_t::object_start) names.emplace_back();
+      if (event == json::parse_event_t::object_end) names.pop_back();
+      if (event == json::parse_event_t::key &&
+          !names.back().insert(parsed.get<std::string>()).second) {
+        twice = parsed.get<std::string>();
+      }
+      return true;
+    };
+    document = json::parse(text, notice);
+    if (!twice.empty()) return Bad("", "'", twice, "' stands twice");
   } catch (const json::exception& error) {
     return Bad("", "no JSON: ", std::string(JsonReason(error.what())));
   }
@@ -194,6 +209,7 @@ absl::StatusOr<FleetConfig> ParseFleetConfig(std::string_view text) {
   if (const auto found = document.find("users"); found != document.end()) {
     if (!found->is_object()) return Bad("users", "must be an object");
     for (const auto& [name, user] : found->items()) {
+      if (name.empty()) return Bad("users", "one of them has no name");
       RETURN_IF_ERROR(
           ReadUser(user, Under("users", name), &config.users[name]));
     }
@@ -201,6 +217,7 @@ absl::StatusOr<FleetConfig> ParseFleetConfig(std::string_view text) {
   if (const auto found = document.find("boards"); found != document.end()) {
     if (!found->is_object()) return Bad("boards", "must be an object");
     for (const auto& [id, board] : found->items()) {
+      if (id.empty()) return Bad("boards", "one of them has no id");
       RETURN_IF_ERROR(
           ReadBoard(board, Under("boards", id), &config.boards[id]));
     }
@@ -209,6 +226,11 @@ absl::StatusOr<FleetConfig> ParseFleetConfig(std::string_view text) {
 }
 
 absl::StatusOr<FleetConfig> ReadFleetConfig(const std::string& path) {
+  std::error_code unsaid;
+  if (std::filesystem::is_directory(path, unsaid)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " is a folder; name the file"));
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     return absl::NotFoundError(

@@ -5,12 +5,13 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "client/cli/asker.h"
+#include "client/cli/command_group.h"
 #include "client/cli/commands.h"
 #include "client/cli/device_flags.h"
 #include "client/cli/documents.h"
@@ -83,6 +84,16 @@ constexpr Verb kVerbs[] = {
      .needs_reason = true},
 };
 
+CLI::Validator SaysSomething() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        return absl::StripAsciiWhitespace(text).empty()
+                   ? "says nothing; it is for those who find the board so"
+                   : "";
+      },
+      "");
+}
+
 // "power-cycle".
 std::string VerbName(v1::DeviceCommand command) {
   return absl::StrReplaceAll(DeviceCommandName(command), {{"_", "-"}});
@@ -147,6 +158,12 @@ absl::Status AwaitDrained(ServerClient& client,
   }
 }
 
+bool SwitchesPower(v1::DeviceCommand command) {
+  return command == v1::DEVICE_COMMAND_POWER_OFF ||
+         command == v1::DEVICE_COMMAND_POWER_ON ||
+         command == v1::DEVICE_COMMAND_POWER_CYCLE;
+}
+
 int Carry(const Flags& flags, v1::ControlDevicesRequest request) {
   request.set_by(AskerName());
   request.set_reason(flags.reason);
@@ -164,7 +181,12 @@ int Carry(const Flags& flags, v1::ControlDevicesRequest request) {
       return Fail(status);
     }
   }
-  return Print(*response, flags.json);
+  const int exit_code = Print(*response, flags.json);
+  if (!flags.json && SwitchesPower(request.command())) {
+    std::cout << "Its power command runs now; `regatta device history ID` says "
+                 "when it fails, and when the board is back.\n";
+  }
+  return exit_code;
 }
 
 AddedCommand AddVerb(CLI::App& parent, const Verb& verb) {
@@ -176,7 +198,7 @@ AddedCommand AddVerb(CLI::App& parent, const Verb& verb) {
                                          "Why, for those who find the board so")
                             ->type_name("TEXT")
                             ->check(Utf8Text())
-                            ->check(NotEmpty());
+                            ->check(SaysSomething());
   if (verb.needs_reason) reason->required();
   if (verb.takes_time) AddHoldTime(command, &flags->time);
   if (verb.drains) {
@@ -275,23 +297,11 @@ AddedCommand AddHistory(CLI::App& parent) {
 AddedCommand AddDevice(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "device", "Approve, drain, reserve, quarantine boards; their history");
-  command->require_subcommand(0, 1);
   std::vector<AddedCommand> added;
   for (const Verb& verb : kVerbs) added.push_back(AddVerb(*command, verb));
   added.push_back(AddLabel(*command));
   added.push_back(AddHistory(*command));
-  std::vector<std::string> names;
-  for (const AddedCommand& one : added) names.push_back(one.first->get_name());
-  return {command, [added, names] {
-            for (const auto& [subcommand, body] : added) {
-              if (subcommand->parsed()) return body();
-            }
-            PrintError(
-                absl::StrCat("device: a subcommand is required; there "
-                             "are: ",
-                             absl::StrJoin(names, ", ")));
-            return kExitUsage;
-          }};
+  return OneOf(command, std::move(added));
 }
 
 }  // namespace regatta::cli

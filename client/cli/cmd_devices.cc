@@ -41,6 +41,12 @@ std::string NoteOn(const v1::DeviceStatus& device) {
   if (!device.obstacle().empty()) {
     return absl::StrCat(id, " is ", device.obstacle());
   }
+  if (device.presence() == v1::PRESENCE_LOST ||
+      device.presence() == v1::PRESENCE_SUSPECT) {
+    return absl::StrCat(id, " is ", PresenceName(device.presence()),
+                        ": not heard of for ",
+                        FormatSpan(device.last_seen_ms()));
+  }
   if (standing.trust() == v1::TRUST_UNKNOWN) {
     return absl::StrCat(id, " is to be proven by a canary: ",
                         standing.trust_standing().reason());

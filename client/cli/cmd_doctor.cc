@@ -2,6 +2,7 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/doctor/device.h"
 #include "client/cli/doctor/doctor.h"
+#include "client/cli/doctor/events.h"
 #include "client/cli/documents.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
@@ -43,7 +45,15 @@ absl::StatusOr<std::vector<Examined>> ExamineBoard(const Flags& flags) {
   if (!fleet.ok()) return fleet.status();
   for (const v1::DeviceStatus& device : fleet->devices()) {
     if (device.info().device_id() != flags.device) continue;
-    return std::vector<Examined>{{"board", ExamineDevice(device, *fleet)}};
+    std::vector<Finding> findings = ExamineDevice(device, *fleet);
+    v1::DeviceHistoryRequest request;
+    request.mutable_devices()->add_device_ids(flags.device);
+    const auto history = (*client)->DeviceHistory(request);
+    if (!history.ok()) return history.status();
+    for (Finding& finding : ExamineEvents(*history)) {
+      findings.push_back(std::move(finding));
+    }
+    return std::vector<Examined>{{"board", std::move(findings)}};
   }
   return absl::FailedPreconditionError(
       absl::StrCat("the tracker knows no device ", flags.device,

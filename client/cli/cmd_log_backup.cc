@@ -83,6 +83,11 @@ absl::Status CheckPlace(const std::string& path) {
 }
 
 int Run(const Flags& flags) {
+  if (flags.file == "-") {
+    return Fail(absl::InvalidArgumentError(
+        "a backup goes to a file, not to standard output; name one (./- for a "
+        "file of that name)"));
+  }
   const absl::Status free = CheckPlace(flags.file);
   if (!free.ok()) return Fail(free);
   auto log = OpenLog(flags.log, LogUse::kRead);

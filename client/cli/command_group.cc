@@ -1,5 +1,6 @@
 #include "client/cli/command_group.h"
 
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -7,19 +8,21 @@
 
 namespace regatta::cli {
 
-AddedCommand AddGroup(CLI::App& app, const std::string& name,
-                      const std::string& help,
-                      absl::Span<const Command> subcommands) {
-  CLI::App* command = app.add_subcommand(name, help);
+AddedCommand OneOf(CLI::App* command, std::vector<AddedCommand> subcommands) {
   command->require_subcommand(0, 1);
-  std::vector<AddedCommand> added;
+  // Else a word that is none is refused before anybody says which there are.
+  command->allow_extras();
   std::string names;
-  for (const Command& subcommand : subcommands) {
-    added.push_back(subcommand.add(*command));
-    absl::StrAppend(&names, names.empty() ? "" : ", ",
-                    added.back().first->get_name());
+  for (const AddedCommand& added : subcommands) {
+    absl::StrAppend(&names, names.empty() ? "" : ", ", added.first->get_name());
   }
-  return {command, [added, name, names] {
+  return {command, [command, names, added = std::move(subcommands)] {
+            const std::string& name = command->get_name();
+            if (const auto extras = command->remaining(); !extras.empty()) {
+              PrintError(absl::StrCat(name, ": there is no subcommand '",
+                                      extras.front(), "'; there are: ", names));
+              return kExitUsage;
+            }
             for (const auto& [subcommand, body] : added) {
               if (subcommand->parsed()) return body();
             }
@@ -27,6 +30,17 @@ AddedCommand AddGroup(CLI::App& app, const std::string& name,
                 name, ": a subcommand is required; there are: ", names));
             return kExitUsage;
           }};
+}
+
+AddedCommand AddGroup(CLI::App& app, const std::string& name,
+                      const std::string& help,
+                      absl::Span<const Command> subcommands) {
+  CLI::App* command = app.add_subcommand(name, help);
+  std::vector<AddedCommand> added;
+  for (const Command& subcommand : subcommands) {
+    added.push_back(subcommand.add(*command));
+  }
+  return OneOf(command, std::move(added));
 }
 
 }  // namespace regatta::cli

@@ -3,13 +3,18 @@
 #define REGATTA_CLIENT_CLI_COMMAND_GROUP_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "client/cli/commands.h"
 
 namespace regatta::cli {
 
-// One without a subcommand is bad usage, and lists them. `subcommands` live on.
+// Runs the one of the subcommands of `command` that was given. None, or a word
+// that is none, is bad usage, and lists them.
+AddedCommand OneOf(CLI::App* command, std::vector<AddedCommand> subcommands);
+
+// A command of these, as OneOf has it. `subcommands` live on.
 AddedCommand AddGroup(CLI::App& app, const std::string& name,
                       const std::string& help,
                       absl::Span<const Command> subcommands);

@@ -47,6 +47,11 @@ TEST(CliErrors, EachHasItsCodeAndAMessageAndPrintsNothingElse) {
   const std::vector<Case> cases = {
       {{}, 2, "subcommand"},
       {{"no-such-command"}, 2, "no-such-command"},
+      {{"device", "foo", "b1"}, 2, "no subcommand 'foo'; there are: approve"},
+      {{"device", "--foo", "drain", "b1", "--reason", "x"}, 2, "'--foo'"},
+      {{"device", "drain", "b1", "--reason", " "}, 2, "says nothing"},
+      {{"log", "foo"}, 2, "no subcommand 'foo'; there are: "},
+      {{"log", "backup", "-", "--log", "/dev/null"}, 2, "name one"},
       {{"devices", "--no-such-flag"}, 2, "--no-such-flag"},
       {{"tune"}, 2, "workload"},
       {{"tune", ""}, 2, "matmul("},

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "client/cli/doctor/device.h"
+#include "client/cli/doctor/events.h"
 #include "client/cli/doctor/judge.h"
 #include "storage/tuning_log.h"
 #include "tests/support/process.h"
@@ -39,6 +40,41 @@ void ExpectSound(const std::vector<Finding>& findings) {
       EXPECT_FALSE(finding.remedy.empty()) << finding.check;
     }
   }
+}
+
+TEST(Doctor, AHookThatFailedIsNamedUntilTheBoardIsBack) {
+  v1::DeviceHistoryResponse history;
+  const auto happens = [&](const char* what, const char* reason = "") {
+    v1::DeviceEvent& event = *history.add_events();
+    event.set_what(what);
+    event.set_reason(reason);
+    event.set_by("ann");
+    return ExamineEvents(history);
+  };
+  EXPECT_TRUE(ExamineEvents(history).empty());
+  EXPECT_TRUE(happens("power_cycle", "hangs").empty());
+  happens("power hook failed", "/bin/pdu ended with exit code 3");
+  const auto failed =
+      happens("power hook failed", "/bin/pdu ended with exit code 4");
+  ASSERT_EQ(failed.size(), 1u);
+  ExpectSound(failed);
+  EXPECT_EQ(failed[0].level, Level::kWarn);
+  EXPECT_THAT(failed[0].what, HasSubstr("power_cycle of ann failed 2 time(s)"));
+  EXPECT_THAT(failed[0].what, HasSubstr("exit code 4"));
+  EXPECT_TRUE(happens("rebooted").empty());
+  EXPECT_EQ(happens("power hook failed").size(), 1u);
+  EXPECT_TRUE(happens("power_on").empty()) << "a new order, not failed yet";
+}
+
+TEST(Doctor, AnIdentityThatDoesNotCountIsNoMatterOfTheServer) {
+  TempDir folder;
+  DoctorOptions options;
+  options.server.server = "127.0.0.1:1";
+  options.server.tls = folder.path();
+  const auto findings = ExamineServer(options);
+  ASSERT_EQ(findings.size(), 1u);
+  ExpectSound(findings);
+  EXPECT_EQ(findings[0].check, "certificate");
 }
 
 TEST(Doctor, ThisMachineBuildsAndTicks) {

@@ -40,6 +40,10 @@ TEST(FleetConfig, MistakesAreNamedWithTheirPlace) {
        std::vector<std::pair<const char*, const char*>>{
            {"", "no JSON"},
            {"[]", "must be an object"},
+           {R"({"boards": {"": {}}})", "boards: one of them has no id"},
+           {R"({"users": {"": {}}})", "users: one of them has no name"},
+           {R"({"boards": {"b1": {}, "b1": {}}})", "'b1' stands twice"},
+           {R"({"boards": {}, "boards": {}})", "'boards' stands twice"},
            {R"({"board": {}})", "no 'board' is known here; there are"},
            {R"({"auto_approve": {"all": 1}})",
             "auto_approve.all: must be true"},

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/certs/identity.h"
@@ -80,7 +81,13 @@ Finding ExamineProtection(const ServerAddress& address) {
 std::vector<Finding> ExamineServer(const DoctorOptions& options) {
   auto address = ReachServer(options.server);
   if (!address.ok()) {
-    return {{Level::kFail, "reachable", std::string(address.status().message()),
+    const std::string message(address.status().message());
+    // Files of an identity; the message says what to do about them.
+    if (absl::StrContains(message, ".pem")) {
+      return {{Level::kFail, "certificate", message,
+               "as it says; then name the folder: --tls DIR"}};
+    }
+    return {{Level::kFail, "reachable", message,
              "regatta up, or name it: --server HOST:PORT"}};
   }
   ServerClient client(*address);
