@@ -187,7 +187,6 @@ void TrackerCore::CertificatesRevoked(
     if (first ? known(id, why) : before->contains(revoked->first)) continue;
     standings_.Note(id, ClassOf(id), kRevokedEvent, why);
   }
-  fleet_changed_ = true;
   Settle();
 }
 

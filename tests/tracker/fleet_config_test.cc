@@ -75,6 +75,8 @@ TEST(FleetConfig, MistakesAreNamedWithTheirPlace) {
   const auto missing = ReadFleetConfig("/nowhere/fleet.json");
   EXPECT_THAT(std::string(missing.status().message()),
               HasSubstr("/nowhere/fleet.json"));
+  EXPECT_THAT(std::string(ReadFleetConfig("/tmp").status().message()),
+              HasSubstr("/tmp is a folder"));
 }
 
 }  // namespace
