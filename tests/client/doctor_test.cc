@@ -3,8 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <optional>
 #include <set>
 
@@ -103,6 +106,21 @@ TEST(Doctor, AGpuWithoutItsLibrariesFails) {
     if (finding.what.find("found") != std::string::npos) continue;
     EXPECT_EQ(finding.level, Level::kFail) << finding.what;
   }
+}
+
+[[noreturn]] void SayNvrtc(const char* toolkit) {
+  setenv("CUDA_PATH", toolkit, 1);
+  const Finding finding = *Get(ExamineToolchain(DoctorOptions()), "nvrtc");
+  std::cerr << LevelName(finding.level) << " " << finding.what
+            << " do: " << finding.remedy << std::endl;
+  _exit(0);
+}
+
+// Whether another one is there or not.
+TEST(Doctor, AToolkitThatIsNamedAndOfNoUseIsAWarning) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(SayNvrtc("/nowhere"), ::testing::ExitedWithCode(0),
+              "^(warn|fail) .*/nowhere.* do: .*CUDA_PATH");
 }
 
 TEST(Doctor, ADriverListedWithoutALoaderAndTheReverse) {

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <iostream>
+#include <string>
 
 #include "compiler/codegen/compiler_version.h"
 #include "compiler/codegen/cuda/nvrtc.h"
@@ -91,6 +93,44 @@ TEST_F(NvrtcChoice, EveryOneThatWasTriedIsSaidWithTheReason) {
   EXPECT_EXIT(load(REGATTA_FAKE_CUDA, "11.8"), ::testing::ExitedWithCode(0),
               "UNAVAILABLE: .*/libnvrtc.so.12: NVRTC 11\\.8 is older than CUDA "
               "12.*install");
+}
+
+// The loader would kill the process that opens it.
+TEST_F(NvrtcChoice, OneThatIsCutOffIsSaidToBeDamaged) {
+  if (HasNvrtc12()) GTEST_SKIP() << "NVRTC 12 is installed here";
+  const std::string folder = ::testing::TempDir() + "cut-cuda";
+  std::filesystem::create_directories(folder + "/lib64");
+  const std::string library = folder + "/lib64/libnvrtc.so.12";
+  std::filesystem::copy_file(REGATTA_FAKE_CUDA "/lib64/libnvrtc.so.12", library,
+                             std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::resize_file(library, 1000);
+  const auto load = [&] {
+    setenv("CUDA_PATH", folder.c_str(), 1);
+    std::cerr << cuda::Nvrtc::Load(12).status() << std::endl;
+    _exit(0);
+  };
+  EXPECT_EXIT(load(), ::testing::ExitedWithCode(0),
+              "UNAVAILABLE: .*no NVRTC 12 here.*/cut-cuda/lib64/libnvrtc.so.12 "
+              "is damaged: it has 1000 bytes");
+  std::filesystem::remove_all(folder);
+}
+
+TEST_F(NvrtcChoice, WhatIsPassedOverIsKnown) {
+  setenv("LD_LIBRARY_PATH", REGATTA_FAKE_CUDA "/lib64", 1);
+  const auto load = [](const char* path) {
+    setenv("CUDA_PATH", path, 1);
+    const auto nvrtc = cuda::Nvrtc::Load(12);
+    std::cerr << (nvrtc.ok() ? (*nvrtc)->passed_over() : "none") << std::endl;
+    _exit(0);
+  };
+  EXPECT_EXIT(load(REGATTA_BROKEN_CUDA), ::testing::ExitedWithCode(0),
+              "^CUDA_PATH, " REGATTA_BROKEN_CUDA
+              ", has no NVRTC that is used; " REGATTA_BROKEN_CUDA
+              "/lib64/libnvrtc.so.12: does not start: fake \\(11\\)");
+  EXPECT_EXIT(load("/nowhere"), ::testing::ExitedWithCode(0),
+              "^CUDA_PATH, /nowhere, has no NVRTC that is used");
+  EXPECT_EXIT(load(REGATTA_FAKE_CUDA), ::testing::ExitedWithCode(0), "^\n");
+  unsetenv("LD_LIBRARY_PATH");
 }
 
 TEST(CudaDrivers, OnlyOlderOnesStandInTheTarget) {

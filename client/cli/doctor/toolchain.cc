@@ -1,6 +1,7 @@
 // Whether this machine can make and load code.
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,7 @@
 #include "base/shared_library.h"
 #include "client/cli/doctor/doctor.h"
 #include "client/cli/own_directory.h"
+#include "compiler/codegen/cuda/nvrtc.h"
 #include "compiler/compile.h"
 #include "compiler/ops/op.h"
 
@@ -54,10 +56,24 @@ Finding ExamineCuda(const std::string& root) {
   const absl::Status tool =
       complete.ok() ? CheckTool(*complete) : complete.status();
   if (tool.ok()) {
-    return {Level::kOk, "nvrtc",
-            absl::StrCat("found, ", CompilerVersion(*complete)), ""};
+    Finding found{Level::kOk, "nvrtc",
+                  absl::StrCat("found, ", CompilerVersion(*complete)), ""};
+    const auto nvrtc = cuda::Nvrtc::Load();
+    if (nvrtc.ok() && !(*nvrtc)->passed_over().empty()) {
+      found.level = Level::kWarn;
+      absl::StrAppend(&found.what, "; passed over: ", (*nvrtc)->passed_over());
+      found.remedy =
+          "install that toolkit again, or set CUDA_PATH to one that is whole "
+          "(docs/boards/cuda.md)";
+    }
+    return found;
   }
   const std::string why(tool.message());
+  if (!has_gpu && std::getenv("CUDA_PATH") != nullptr) {
+    return {Level::kWarn, "nvrtc",
+            absl::StrCat("CUDA_PATH is set, but no code can be made: ", why),
+            "set CUDA_PATH to a toolkit's folder (docs/boards/cuda.md)"};
+  }
   if (!has_gpu) {
     return {Level::kOk, "nvrtc",
             "not found; no NVIDIA device is here that would need it", ""};

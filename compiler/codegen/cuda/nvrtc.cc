@@ -7,8 +7,10 @@
 #include <memory>
 #include <mutex>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/elf_file.h"
 #include "base/status_macros.h"
 
 namespace regatta::cuda {
@@ -18,6 +20,7 @@ constexpr int kSuccess = 0;
 constexpr int kErrorCompilation = 6;
 // Older ones do not know what is generated.
 constexpr int kLeastMajor = 12;
+constexpr char kToolkitVariable[] = "CUDA_PATH";
 struct LibraryName {
   const char* name;
   int major;  // 0: whichever it is
@@ -27,7 +30,7 @@ constexpr LibraryName kNames[] = {
 
 std::vector<std::string> Folders() {
   std::vector<std::string> folders;
-  if (const char* path = std::getenv("CUDA_PATH")) {
+  if (const char* path = std::getenv(kToolkitVariable)) {
     folders.push_back(absl::StrCat(path, "/lib64/"));
   }
   folders.push_back("");  // where the system looks
@@ -60,14 +63,21 @@ absl::StatusOr<const Nvrtc*> Nvrtc::Load(int driver) {
 }
 
 absl::StatusOr<const Nvrtc*> Nvrtc::Open(int driver) {
+  const char* named = std::getenv(kToolkitVariable);
   std::vector<std::string> absent, unfit;
   for (const std::string& folder : Folders()) {
     for (const LibraryName& known : kNames) {
       if (driver > 0 && known.major > driver) continue;
       const std::string path = absl::StrCat(folder, known.name);
-      const absl::StatusOr<const Nvrtc*> nvrtc = Start(path);
+      const absl::StatusOr<Nvrtc*> nvrtc = Start(path);
       if (nvrtc.ok() && (driver == 0 || (*nvrtc)->major_ <= driver)) {
-        return nvrtc;
+        if (named != nullptr && !absl::StartsWith(path, named)) {
+          unfit.insert(unfit.begin(),
+                       absl::StrCat("CUDA_PATH, ", named,
+                                    ", has no NVRTC that is used"));
+        }
+        (*nvrtc)->passed_over_ = absl::StrJoin(unfit, "; ");
+        return *nvrtc;
       }
       if (absl::IsNotFound(nvrtc.status())) {
         absent.push_back(path);
@@ -97,7 +107,7 @@ absl::StatusOr<const Nvrtc*> Nvrtc::Open(int driver) {
       "driver"));
 }
 
-absl::StatusOr<const Nvrtc*> Nvrtc::Start(const std::string& path) {
+absl::StatusOr<Nvrtc*> Nvrtc::Start(const std::string& path) {
   ASSIGN_OR_RETURN(SharedLibrary library, SharedLibrary::Open(path));
   auto nvrtc = std::make_unique<Nvrtc>();
   const absl::Status status = nvrtc->Begin(library);
@@ -120,9 +130,13 @@ absl::Status Nvrtc::Begin(SharedLibrary& library) {
         absl::StrCat("does not start: ", ErrorText(code)));
   }
   version_ = absl::StrCat("NVRTC ", major_, ".", minor);
-  if (major_ >= kLeastMajor) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(version_, " is older than CUDA ", kLeastMajor));
+  if (major_ < kLeastMajor) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(version_, " is older than CUDA ", kLeastMajor));
+  }
+  // It opens its second half itself, with the first compilation.
+  return CheckElfWhole(absl::StrCat(library.Folder(), "libnvrtc-builtins.so.",
+                                    major_, ".", minor));
 }
 
 void Nvrtc::Resolve(SharedLibrary& library) {

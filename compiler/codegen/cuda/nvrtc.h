@@ -31,6 +31,11 @@ class Nvrtc {
   // Numbers of what it compiles for, ascending: 80 for sm_80.
   const std::vector<int>& architectures() const { return architectures_; }
 
+  // What Load passed over before it opened this one, with the reasons, and
+  // whether $CUDA_PATH, where it is set, names a folder without any; "":
+  // nothing.
+  const std::string& passed_over() const { return passed_over_; }
+
   struct Compiled {
     std::string cubin;
     std::string ptx;
@@ -50,13 +55,14 @@ class Nvrtc {
 
   static absl::StatusOr<const Nvrtc*> Open(int driver);
   // FailedPrecondition: it is there, and no use.
-  static absl::StatusOr<const Nvrtc*> Start(const std::string& path);
+  static absl::StatusOr<Nvrtc*> Start(const std::string& path);
   absl::Status Begin(SharedLibrary& library);
   void Resolve(SharedLibrary& library);
   std::string ErrorText(int code) const;
 
   int major_ = 0;
   std::string version_;
+  std::string passed_over_;
   std::vector<int> architectures_;
 
   const char* (*get_error_string_)(int) = nullptr;
