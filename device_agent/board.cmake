@@ -12,7 +12,7 @@ add_library(regatta_sandbox STATIC
   sandbox/cgroup.cc sandbox/landlock.cc sandbox/sandbox.cc
   sandbox/scratch_folder.cc sandbox/seccomp_filter.cc)
 target_link_libraries(regatta_sandbox PUBLIC
-  regatta_board_io PRIVATE ${SECCOMP_LIBRARY})
+  regatta_board_io PRIVATE regatta_emulator ${SECCOMP_LIBRARY})
 
 add_executable(regatta-spawner
   spawner/main.cc spawner/spawner.cc spawner/worker.cc)
@@ -42,7 +42,7 @@ target_link_libraries(regatta_run PUBLIC
   regatta_probe_kernels
   ${CMAKE_DL_LIBS})
 add_executable(regatta-run-worker run/main.cc)
-target_link_libraries(regatta-run-worker PRIVATE regatta_run)
+target_link_libraries(regatta-run-worker PRIVATE regatta_run regatta_emulator)
 # One starts for every trial, while the device waits: forty shared libraries take
 # the dynamic linker 6 ms, what is linked in takes 1 ms. Static archives first:
 # lld resolves from them whatever stands behind, and drops the shared ones.

@@ -6,13 +6,15 @@ add_library(regatta_probe_kernels STATIC probe/kernels.cc)
 target_link_libraries(regatta_probe_kernels PUBLIC regatta_base)
 # What measures a core must be optimised in every preset.
 set_source_files_properties(probe/kernels.cc PROPERTIES COMPILE_OPTIONS -O3)
+add_library(regatta_emulator STATIC probe/emulator.cc)
+target_link_libraries(regatta_emulator PUBLIC regatta_base)
 add_library(regatta_agent_probe STATIC
   probe/arm_registers.cc probe/background_probe.cc probe/cache_levels.cc
   probe/clock_control.cc probe/cpu_probe.cc
-  probe/emulator.cc probe/machine.cc probe/probe_history.cc)
+  probe/machine.cc probe/probe_history.cc)
 target_link_libraries(regatta_agent_probe PUBLIC
-  regatta_base regatta_proto regatta_board_io regatta_noise_floor
-  regatta_probe_kernels)
+  regatta_base regatta_proto regatta_board_io regatta_emulator
+  regatta_noise_floor regatta_probe_kernels)
 
 add_library(regatta_agent_loop STATIC
   loop/admission.cc loop/agent_loop.cc loop/agent_runtime.cc

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "device_agent/build/build_server.h"
 #include "device_agent/build/compiler_module_source.h"
+#include "device_agent/probe/emulator.h"
 
 int main() {
   regatta::SetLogProgram("regatta-build-worker");
@@ -13,8 +14,10 @@ int main() {
   prctl(PR_SET_NAME, "regatta-build-w");
   regatta::FrameChannel agent{regatta::UniqueFd(3)};
   regatta::CompilerModuleSource source(regatta::RealClock());
-  const absl::Status status =
-      regatta::ServeBuilds(agent, source, regatta::RealClock());
+  absl::Status status = regatta::CheckEmulation();
+  if (status.ok()) {
+    status = regatta::ServeBuilds(agent, source, regatta::RealClock());
+  }
   if (!status.ok()) LOG(kError) << status.message();
   return status.ok() ? 0 : 1;
 }

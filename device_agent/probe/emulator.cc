@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <cstdlib>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -60,6 +61,17 @@ absl::StatusOr<std::string> FindEmulator() {
   const bool loaded =
       !headers.empty() && dl_iterate_phdr(SameHeaders, &headers) != 0;
   return loaded ? "" : std::string(path, static_cast<size_t>(length));
+}
+
+absl::Status CheckEmulation() {
+  if (std::getenv(kEmulatedVariable) != nullptr) return absl::OkStatus();
+  const absl::StatusOr<std::string> emulator = FindEmulator();
+  if (!emulator.ok() || emulator->empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      *emulator,
+      " is an emulator and runs this worker, but not the agent, which would "
+      "take the worker's times for this board's: take it out of --exec-prefix, "
+      "or start the agent behind it as well"));
 }
 
 }  // namespace regatta

@@ -21,6 +21,13 @@ namespace regatta {
 // itself. Unavailable when the kernel does not tell (no /proc).
 absl::StatusOr<std::string> FindEmulator();
 
+// In the environment of workers whose spawner an emulator runs.
+inline constexpr char kEmulatedVariable[] = "REGATTA_EMULATED";
+
+// For workers: FailedPrecondition when an emulator runs this process and not
+// the spawner, so that its times would pass for those of a real processor.
+absl::Status CheckEmulation();
+
 }  // namespace regatta
 
 #endif  // REGATTA_DEVICE_AGENT_PROBE_EMULATOR_H_

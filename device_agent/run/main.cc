@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "device_agent/probe/emulator.h"
 #include "device_agent/run/cuda_api.h"
 #include "device_agent/run/exit_codes.h"
 #include "device_agent/run/instruction_clock.h"
@@ -21,6 +22,10 @@ int main(int argc, char** argv) {
       return regatta::kRunWorkerFault;
     }
     regatta::cuda::UseDriver(argv[i + 1]);
+  }
+  if (const absl::Status own = regatta::CheckEmulation(); !own.ok()) {
+    LOG(kError) << own.message();
+    return regatta::kRunWorkerFault;
   }
   // Executed by descriptor, which older kernels take for the name.
   prctl(PR_SET_NAME, "regatta-run-wor");

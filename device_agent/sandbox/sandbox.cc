@@ -26,6 +26,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "base/system_error.h"
+#include "device_agent/probe/emulator.h"
 #include "device_agent/sandbox/landlock.h"
 #include "device_agent/sandbox/seccomp_filter.h"
 #include "device_agent/spawner/file_text.h"
@@ -99,6 +100,26 @@ int TasksOf(uid_t user) {
   return tasks;
 }
 
+// Of the operator's environment: where a toolkit and libraries are that stand
+// in no folder of the system.
+constexpr char kToolkitVariable[] = "CUDA_PATH";
+constexpr char kLibraryVariable[] = "LD_LIBRARY_PATH";
+
+// That workers of `role` read, each absolute, none of them everything.
+std::vector<std::string> LibraryFolders(const std::string& role) {
+  std::vector<std::string> folders;
+  if (const char* libraries = getenv(kLibraryVariable)) {
+    folders = absl::StrSplit(libraries, ':');
+  }
+  const char* toolkit = role == "build" ? getenv(kToolkitVariable) : nullptr;
+  if (toolkit != nullptr) folders.emplace_back(toolkit);
+  std::erase_if(folders, [](const std::string& folder) {
+    return folder.find_first_not_of('/') == std::string::npos ||
+           folder[0] != '/';
+  });
+  return folders;
+}
+
 absl::Status SetLimit(decltype(RLIMIT_CORE) resource, rlim_t value,
                       absl::string_view name) {
   struct rlimit now;
@@ -114,6 +135,7 @@ absl::Status SetLimit(decltype(RLIMIT_CORE) resource, rlim_t value,
 
 Sandbox Sandbox::Probe(const std::set<std::string>& without) {
   Sandbox sandbox;
+  sandbox.emulated_ = !FindEmulator().value_or("").empty();
   const auto add = [&](const std::string& feature, bool there) {
     if (there && without.count(feature) == 0) sandbox.features_.insert(feature);
   };
@@ -224,8 +246,10 @@ absl::Status Sandbox::RestrictPaths(const ChildSetup& setup) const {
   LandlockRules rules;
   rules.executable = {"/usr", "/lib", "/lib64", "/lib32", "/opt"};
   rules.readable = {"/etc", "/proc", "/sys", "/dev"};
-  rules.executable.insert(rules.executable.end(), setup.programs.begin(),
-                          setup.programs.end());
+  const std::vector<std::string> libraries = LibraryFolders(setup.role);
+  for (const auto& more : {setup.programs, libraries}) {
+    rules.executable.insert(rules.executable.end(), more.begin(), more.end());
+  }
   rules.writable = setup.writable;
   rules.writable.push_back("/dev/null");
   if (setup.scratch != nullptr) {
@@ -284,13 +308,16 @@ std::vector<std::string> Sandbox::Environment() const {
   std::vector<std::string> environment = {
       "PATH=/usr/bin:/bin", "LANG=C", "HOME=/",
       absl::StrCat(kFeaturesVariable, "=", absl::StrJoin(features_, ","))};
-  // What an execution prefix, a sanitizer or a simulated driver needs.
-  for (const char* name : {"QEMU_LD_PREFIX", "QEMU_CPU", "ASAN_OPTIONS",
-                           "UBSAN_OPTIONS", "REGATTA_CUDA_SIM"}) {
+  // What an execution prefix, a sanitizer, a simulated driver or a compiler
+  // needs.
+  for (const char* name :
+       {"QEMU_LD_PREFIX", "QEMU_CPU", "ASAN_OPTIONS", "UBSAN_OPTIONS",
+        "REGATTA_CUDA_SIM", kToolkitVariable, kLibraryVariable}) {
     if (const char* value = getenv(name)) {
       environment.push_back(absl::StrCat(name, "=", value));
     }
   }
+  if (emulated_) environment.push_back(absl::StrCat(kEmulatedVariable, "=1"));
   return environment;
 }
 

@@ -20,7 +20,9 @@
 //   nice            without cpu_weight: builds are niced by 10; the agent nices
 //                   itself by -5 where it may
 //   seccomp         see seccomp_filter.h
-//   landlock        files by an allow-list, see sandbox.cc
+//   landlock        files by an allow-list, see sandbox.cc: folders of the
+//                   system, those of $LD_LIBRARY_PATH and, for builds,
+//                   $CUDA_PATH, which workers get too
 //   tight           candidates run without files, processes and most system
 //                   calls (TightenForCandidate); not where a device's driver
 //                   runs them and needs these
@@ -107,6 +109,7 @@ class Sandbox {
   absl::Status RestrictPaths(const ChildSetup& setup) const;
 
   std::set<std::string> features_;
+  bool emulated_ = false;  // an emulator runs the spawner
   CgroupTree cgroups_;
 };
 

@@ -60,11 +60,14 @@ regatta_test(board_test
   heartbeat_load_test.cc measure_parts_test.cc measuring_session_test.cc
   planted_faults_test.cc planted_list.cc scratch_folder_test.cc
   sensor_contract_test.cc spawner_test.cc
-  trial_runner_test.cc verify_test.cc
+  trial_runner_test.cc verify_test.cc worker_environment_test.cc
   LIBS regatta_agent_loop regatta_measure regatta_build regatta_run regatta_base)
 target_compile_definitions(board_test PRIVATE
   REGATTA_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
-add_dependencies(board_test misbehaving_worker regatta-spawner
+# Stands where a toolkit of CUDA 12 would have its compiler.
+set_source_files_properties(worker_environment_test.cc PROPERTIES
+  COMPILE_DEFINITIONS "REGATTA_FAKE_NVRTC=\"$<TARGET_FILE:fake_nvrtc>\"")
+add_dependencies(board_test fake_nvrtc misbehaving_worker regatta-spawner
   regatta-build-worker regatta-build-worker-planted regatta-run-worker)
 
 # Against a whole agent.
