@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "compiler/codegen/code_generator.h"
@@ -19,8 +20,12 @@ namespace {
 absl::StatusOr<const CodeGenerator*> GeneratorFor(const Target& target) {
   const CodeGenerator* generator = FindCodeGenerator(target.kind);
   if (generator == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("target: no code generator for kind '", target.kind, "'"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "target: no code generator for kind '", target.kind, "'; kinds are ",
+        absl::StrJoin(CodeGenerators(), ", ",
+                      [](std::string* out, const CodeGenerator* known) {
+                        absl::StrAppend(out, std::string(known->target_kind()));
+                      })));
   }
   return generator;
 }

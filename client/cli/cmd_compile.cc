@@ -152,7 +152,11 @@ absl::Status CompileTo(const Flags& flags, const CompileFiles& files) {
   ASSIGN_OR_RETURN(Space space,
                    CreateSpace(workload, target, flags.policy.threads));
   const Choice choice = ChooseSchedule(*answer, space);
-  ASSIGN_OR_RETURN(const Module module, Build(space, choice.schedule, files));
+  const absl::StatusOr<Module> built = Build(space, choice.schedule, files);
+  if (!built.ok()) {
+    return ExplainRefusal(built.status(), choice, flags.workload, target);
+  }
+  const Module& module = *built;
   ASSIGN_OR_RETURN(const std::vector<std::string> paths,
                    WriteModule(files, target, module, choice));
   if (flags.json) {
@@ -273,12 +277,14 @@ AddedCommand AddCompile(CLI::App& app) {
   command
       ->add_option("--device-class", flags->device_class,
                    "Class of boards. Default: this machine's")
+      ->check(NotEmpty())
       ->check(Utf8Text());
   command
       ->add_option("--target", flags->target,
                    "Target text, for a target that no board has: "
                    "'cpu,triple=aarch64-linux-gnu,mcpu=cortex-a72', "
                    "'cuda,mcpu=sm_80'")
+      ->check(NotEmpty())
       ->check(Utf8Text());
   AddPolicyFlags(command, &flags->policy);
   AddSourceFlags(command, &flags->source);

@@ -221,6 +221,7 @@ AddedCommand AddLabel(CLI::App& parent) {
       "label", "Set labels of boards: NAME=VALUE; NAME= takes one away");
   AddDeviceSelection(command, &flags->devices);
   command->add_option("--set", *labels, "Label to set; may be repeated")
+      ->allow_extra_args(false)
       ->type_name("NAME=VALUE")
       ->check(Utf8Text())
       ->required();

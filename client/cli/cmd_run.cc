@@ -247,11 +247,13 @@ AddedCommand AddRun(CLI::App& app) {
   command
       ->add_option("--schedule", flags->schedule,
                    "Schedule text. Default: the default schedule")
+      ->check(NotEmpty())
       ->check(Utf8Text());
   command
       ->add_option("--device-class", flags->device_class,
                    "This machine's class; other devices are timed through "
                    "their agents, see `regatta tune`")
+      ->check(NotEmpty())
       ->check(Utf8Text());
   AddPolicyFlags(command, &flags->policy);
   AddJsonFlag(command, &flags->json);

@@ -60,4 +60,14 @@ Choice ChooseSchedule(const v1::BestAnswer& answer, const Space& space) {
   return {answer.schedule().text(), "compatible", versions};
 }
 
+absl::Status ExplainRefusal(const absl::Status& failure, const Choice& choice,
+                            const std::string& workload, const Target& target) {
+  if (!absl::IsFailedPrecondition(failure)) return failure;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the ", choice.grade == "default" ? "default" : "best-known",
+      " schedule of '", workload, "' does not fit the target ",
+      target.ToString(), ": ", failure.message(),
+      "; check the limits that the target names, or tune on a board of it"));
+}
+
 }  // namespace regatta::cli

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "compiler/space/space.h"
 #include "regatta/v1/tuning_service.pb.h"
 
@@ -20,6 +21,12 @@ struct Choice {
 // compiler alone differs is built as a board would build it: where that gives
 // the very bytes that were measured, it is exact.
 Choice ChooseSchedule(const v1::BestAnswer& answer, const Space& space);
+
+// `failure` of building what was chosen. One that says that the target has too
+// little (FailedPrecondition) says only which rule; this adds of what, and what
+// to do.
+absl::Status ExplainRefusal(const absl::Status& failure, const Choice& choice,
+                            const std::string& workload, const Target& target);
 
 }  // namespace regatta::cli
 

@@ -103,8 +103,13 @@ absl::StatusOr<LibraryFunction> Build(const Planned& planned,
                    CreateSpace(std::move(workload), target,
                                planned.question.policy().threads()));
   function.choice = ChooseSchedule(planned.answer, space);
-  ASSIGN_OR_RETURN(function.module,
-                   CompilePart(space, function.choice.schedule, planned.name));
+  absl::StatusOr<Module> module =
+      CompilePart(space, function.choice.schedule, planned.name);
+  if (!module.ok()) {
+    return ExplainRefusal(module.status(), function.choice,
+                          planned.question.workload(), target);
+  }
+  function.module = *std::move(module);
   return function;
 }
 

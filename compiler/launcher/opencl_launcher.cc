@@ -182,8 +182,10 @@ static int @_find_device(@_handle *handle, int ordinal) {
   const uint64_t all_types = 0xFFFFFFFFu;
   void *platforms[@_MOST_PLATFORMS];
   unsigned int platform_count = 0, p, d;
-  const int error = handle->cl.GetPlatformIDs(@_MOST_PLATFORMS, platforms,
-                                              &platform_count);
+  int error;
+  if (ordinal < 0) return 5;
+  error = handle->cl.GetPlatformIDs(@_MOST_PLATFORMS, platforms,
+                                    &platform_count);
   if (error != 0) return @_code(error);
   for (p = 0; p < platform_count && p < @_MOST_PLATFORMS; ++p) {
     void *devices[@_MOST_DEVICES];

@@ -145,6 +145,21 @@ TEST(CliErrors, EachHasItsCodeAndAMessageAndPrintsNothingElse) {
        1,
        "/nonexistent"},
       {{"run", kGood, "--schedule", "nonsense{"}, 2, "nonsense{"},
+      {{"run", kGood, "--schedule", ""}, 2, "--schedule"},
+      {{"run", kGood, "--device-class", ""}, 2, "--device-class"},
+      {{"compile", kGood, "-o", "k.so", "--device-class", ""},
+       2,
+       "--device-class"},
+      {{"compile", kGood, "-o", "k.so", "--target", ""}, 2, "--target"},
+      {{"compile", kGood, "-o", "k", "--target", "metal"},
+       2,
+       "kinds are cpu, opencl, cuda"},
+      {{"compile", kGood, "-o", "k", "--target", "opencl,max_group=0"},
+       2,
+       "max_group"},
+      {{"compile", kGood, "-o", "k", "--target", "opencl,features=+nonsense"},
+       2,
+       "known are cl_khr_fp16"},
       {{"run", kGood, "--threads", "1024"}, 1, "cores"},
       {{"devices", "--server", "nowhere"}, 2, "nowhere"},
       {{"up", "--listen", "nowhere"}, 2, "nowhere"},
@@ -199,6 +214,13 @@ TEST(CliErrors, AServerThatIsNotThereIsNoticedAtOnce) {
 
 TEST(CliErrors, AClassFlagTakesOneNameSoTheWorkloadMayFollow) {
   const ProcessResult result = Regatta({"tune", "--device-class", "c", kGood});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_NE(result.err.find("127.0.0.1:1"), std::string::npos) << result.err;
+}
+
+TEST(CliErrors, ALabelFlagTakesOneLabelSoTheBoardMayFollow) {
+  const ProcessResult result =
+      Regatta({"device", "label", "--set", "a=b", "--set", "c=d", "board"});
   EXPECT_EQ(result.exit_code, 1) << result.err;
   EXPECT_NE(result.err.find("127.0.0.1:1"), std::string::npos) << result.err;
 }

@@ -48,6 +48,24 @@ class CompileChoice : public ::testing::Test {
   const std::string own_ = CompilerVersion(space_.context().target);
 };
 
+TEST_F(CompileChoice, ARefusalSaysOfWhat) {
+  const Target target = *ParseTarget("cuda,mcpu=sm_80,max_registers=1");
+  const absl::Status rule =
+      absl::FailedPreconditionError("registers: 19 of 1 registers");
+  EXPECT_EQ(
+      ExplainRefusal(rule, {"s", "default", ""}, "matmul(m=1,n=1,k=1)", target)
+          .message(),
+      "the default schedule of 'matmul(m=1,n=1,k=1)' does not fit the target "
+      "cuda,mcpu=sm_80,max_registers=1: registers: 19 of 1 registers; check "
+      "the limits that the target names, or tune on a board of it");
+  EXPECT_THAT(
+      std::string(
+          ExplainRefusal(rule, {"s", "exact", ""}, "w", target).message()),
+      HasSubstr("the best-known schedule of 'w'"));
+  const absl::Status bug = absl::InternalError("bug");
+  EXPECT_EQ(ExplainRefusal(bug, {"s", "default", ""}, "w", target), bug);
+}
+
 TEST_F(CompileChoice, TakesWhatWasMeasuredHereAndNothingElse) {
   ASSERT_NE(schedule_, default_);
   for (const char* grade : {"exact", "compatible"}) {

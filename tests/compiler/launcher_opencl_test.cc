@@ -13,6 +13,7 @@ using OpenClLauncherTest = testing::OpenClTest;
 
 // The part of OpenCL that a caller uses to keep tensors on the device.
 constexpr char kDeviceCode[] = R"(
+#include <limits.h>
 #include <stdint.h>
 
 int clGetPlatformIDs(unsigned int, void **, unsigned int *);
@@ -38,6 +39,7 @@ static void begin(void) {
   queue = clCreateCommandQueue(context, device, 0, &error);
   if (error != 0) exit(23);
   if (k_open(&handle, 1000, NULL) != 5 || handle != NULL) exit(24);
+  if (k_open(&handle, INT_MIN, NULL) != 5 || handle != NULL) exit(27);
 }
 
 static void *caller_context(void) { return queue; }

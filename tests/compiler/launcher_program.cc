@@ -172,8 +172,9 @@ void LauncherProgram::Make(const std::vector<std::string>& workloads,
   const std::string command = absl::StrCat(
       "cd '", dir_.path(), "' && " REGATTA_CXX_COMPILER " -x c++", strict,
       "-fsyntax-only k.c && " REGATTA_C_COMPILER " -std=c99", strict,
-      "-c k.c && " REGATTA_C_COMPILER " -std=c11 -D_GNU_SOURCE", strict,
-      "main.c k.o -pthread -ldl ", libraries, " -o main");
+      "-fsanitize=undefined -fsanitize-trap=undefined -c k.c "
+      "&& " REGATTA_C_COMPILER " -std=c11 -D_GNU_SOURCE",
+      strict, "main.c k.o -pthread -ldl ", libraries, " -o main");
   const testing::ProcessResult built =
       testing::RunProcess({"/bin/sh", "-c", command});
   ASSERT_EQ(built.exit_code, 0) << built.err;

@@ -1,5 +1,7 @@
 #include "compiler/codegen/opencl/opencl_code_generator.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +18,10 @@ constexpr int kDefaultVectorBits = 128;
 // What nearly every device has (the specification asks for less).
 constexpr int kDefaultMaxGroup = 256;
 constexpr int64_t kDefaultLocalBytes = 32 << 10;
+// Extensions that code may make use of; those that boards tell of.
+constexpr const char* kFeatures[] = {"cl_khr_fp16", "cl_khr_fp64",
+                                     "cl_khr_integer_dot_product",
+                                     "cl_khr_subgroups"};
 
 absl::StatusOr<c_like::DeviceSource> Emit(const LoweredProgram& program,
                                           const Workload& workload,
@@ -50,6 +56,12 @@ absl::StatusOr<Target> OpenClCodeGenerator::Complete(Target target) const {
       return bad(absl::StrCat("feature '", feature,
                               "' is taken away; an OpenCL device has those "
                               "that are named, such as +cl_khr_fp16"));
+    }
+    const std::string name = feature.substr(1);
+    if (std::find(std::begin(kFeatures), std::end(kFeatures), name) ==
+        std::end(kFeatures)) {
+      return bad(absl::StrCat("unknown feature '", name, "'; known are ",
+                              absl::StrJoin(kFeatures, ", ")));
     }
   }
   if (target.vector_bits == 0) target.vector_bits = kDefaultVectorBits;
