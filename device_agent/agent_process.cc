@@ -22,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/clock.h"
+#include "base/elf_file.h"
 #include "base/log.h"
 #include "base/metrics/process_metrics.h"
 #include "base/name_check.h"
@@ -101,6 +102,7 @@ class AgentProcess {
   // Session with the tracker.
   absl::Status StartRuntime();
   absl::Status OfferBuilds();
+  absl::Status CheckRunWorkers();
   // Finds the devices and makes what measures on them.
   absl::Status FindBoardDevices();
   absl::Status ServeDevices();
@@ -151,12 +153,25 @@ absl::Status AgentProcess::Begin() {
   ASSIGN_OR_RETURN(roles_, ParseRoles(flags_));
   ASSIGN_OR_RETURN(providers_, ChooseProviders(flags_.devices));
   ASSIGN_OR_RETURN(cpus_, ChooseCpus(flags_.cores, AllowedCpus()));
+  if (!flags_.target.empty()) {
+    RETURN_IF_ERROR(CheckProcessorTarget("--target", flags_.target));
+  }
+  if (!flags_.cuda_driver.empty()) {
+    RETURN_IF_ERROR(
+        Annotate(CheckSharedLibrary(flags_.cuda_driver), "--cuda-driver"));
+  }
   ASSIGN_OR_RETURN(trusted_, ParseTrustedBuilders(flags_.trust_builders));
   runner_options_ = RunnerOptionsOf(flags_);
   const bool worker_missing =
       absl::IsNotFound(BuildWorkerOf(runner_options_).status());
   measure_only_ = roles_.device && (flags_.measure_only ||
                                     (worker_missing && !trusted_.empty()));
+  if (worker_missing && roles_.device && !measure_only_) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "there is no regatta-build-worker in ", flags_.worker_dir,
+        ": name a builder that builds for this board with --trust-builder KEY "
+        "(docs/builders.md), or install a build with a compiler there"));
+  }
   if (!measure_only_ && !trusted_.empty()) {
     LOG(kWarning) << "--trust-builder changes nothing: this board has a build "
                      "worker of its own; --measure-only does without it";
@@ -221,6 +236,8 @@ absl::Status AgentProcess::MakeGreeting() {
         /*cancelled=*/nullptr);
     ASSIGN_OR_RETURN(
         board.host, DescribeHost(static_cast<int>(cpus_.size()), *build_info_));
+    RETURN_IF_ERROR(
+        CheckProcessorTarget("the build worker", board.host.target()));
   }
   ASSIGN_OR_RETURN(
       hello_, MakeHello(flags_, board.machine, cpus_, flags_.state, board.host,
@@ -286,11 +303,22 @@ absl::Status AgentProcess::StartRuntime() {
   return absl::OkStatus();
 }
 
+// A prefix before the workers may be an emulator, or no program at all.
+absl::Status AgentProcess::CheckRunWorkers() {
+  if (runner_options_.exec_prefix.empty()) return absl::OkStatus();
+  v1::RunRequest request;
+  request.add_list_kinds("cpu");
+  return Annotate(
+      run_info_->Ask(request, DriverNeeds(), FormatCpuList(cpus_)).status(),
+      absl::StrCat("--exec-prefix '", flags_.exec_prefix, "'"));
+}
+
 absl::Status AgentProcess::FindBoardDevices() {
   Board& board = probes_.board;
   run_info_ = std::make_unique<SpawnedRunWorkers>(runner_options_, spawner_);
   board.run_worker = run_info_.get();
   board.build_worker = build_info_.get();
+  RETURN_IF_ERROR(CheckRunWorkers());
   if (measure_only_) {
     std::cout
         << "agent " << hello_.agent_id()
@@ -298,8 +326,11 @@ absl::Status AgentProcess::FindBoardDevices() {
         << flags_.tracker << std::endl;
     int64_t builders = 0;
     for (bool known = false; !known;) {
-      absl::StatusOr<v1::Description> host =
-          DescribeHost(static_cast<int>(cpus_.size()), *build_info_);
+      absl::StatusOr<v1::Description> host = DescribeHost(
+          static_cast<int>(cpus_.size()), *build_info_, "a builder");
+      if (host.ok()) {
+        RETURN_IF_ERROR(CheckProcessorTarget("the builder", host->target()));
+      }
       if (Ending()) return absl::CancelledError("told to stop");
       known = host.ok();
       if (known) {

@@ -4,16 +4,21 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <optional>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/clock.h"
+#include "base/elf_file.h"
 #include "base/host_port.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -115,6 +120,11 @@ absl::StatusOr<UniqueFd> LockDirectory(const std::string& dir) {
   return fd;
 }
 
+// How long after its start the agent finds its devices, and how its warnings of
+// those that it does not serve are known (devices/provider_list.cc).
+constexpr absl::Duration kAgentStarts = absl::Minutes(1);
+constexpr const char* kNotServed[] = {"not served: ", "no devices of kind "};
+
 class Fleet {
  public:
   // `identities`: nullptr for plain text.
@@ -170,6 +180,8 @@ class Fleet {
     if (!flags_.devices.empty()) {
       arguments.insert(arguments.end(), {"--devices", flags_.devices});
     }
+    agent_log_seen_ = LogBytes(AgentLog());
+    agent_started_ = started;
     if (!flags_.cuda_driver.empty()) {
       arguments.insert(arguments.end(), {"--cuda-driver", flags_.cuda_driver});
     }
@@ -186,6 +198,7 @@ class Fleet {
 
   void Tend() {
     if (identities_ != nullptr) identities_->Tend();
+    RepeatAgentWarnings();
     supervisor_.Tend([](const std::string& line) { LOG(kWarning) << line; });
   }
   void Stop() { supervisor_.StopAll(); }
@@ -226,12 +239,42 @@ class Fleet {
             .ready = std::move(ready)};
   }
 
+  std::string AgentLog() const {
+    return flags_.dir + "/logs/regatta-agent.log";
+  }
+  // 0 for a file that is not there.
+  static int64_t LogBytes(const std::string& path) {
+    std::error_code error;
+    const auto bytes = fs::file_size(path, error);
+    return error ? 0 : static_cast<int64_t>(bytes);
+  }
+  // What was asked for and is not served stands in the agent's log only, where
+  // nobody looks.
+  void RepeatAgentWarnings() {
+    if (!agent_started_.has_value() ||
+        RealClock().Steady() - *agent_started_ > kAgentStarts ||
+        LogBytes(AgentLog()) <= agent_log_seen_) {
+      return;
+    }
+    std::ifstream log(AgentLog());
+    log.seekg(agent_log_seen_);
+    for (std::string line; std::getline(log, line) && !log.eof();) {
+      agent_log_seen_ += static_cast<int64_t>(line.size()) + 1;
+      const bool telling = std::any_of(
+          std::begin(kNotServed), std::end(kNotServed),
+          [&](const char* mark) { return absl::StrContains(line, mark); });
+      if (telling) LOG(kWarning) << "the agent says: " << line;
+    }
+  }
+
   const Flags& flags_;
   UpIdentities* const identities_;
   const std::string programs_;
   const std::string host_;
   const int server_port_;
   Supervisor supervisor_;
+  std::optional<SteadyTime> agent_started_;
+  int64_t agent_log_seen_ = 0;  // bytes
 };
 
 absl::Status Serve(Flags flags) {
@@ -255,6 +298,10 @@ absl::Status Serve(Flags flags) {
           "--metrics: three ports are taken from this one on; name a lower "
           "one");
     }
+  }
+  if (!flags.cuda_driver.empty()) {
+    RETURN_IF_ERROR(
+        Annotate(CheckSharedLibrary(flags.cuda_driver), "--cuda-driver"));
   }
   // Asked before anything is made: a taken port changes nothing.
   ASSIGN_OR_RETURN(int port, ProbePorts(host, wanted_port, ports));

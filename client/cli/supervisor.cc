@@ -149,7 +149,9 @@ void Supervisor::Tend(const std::function<void(const std::string&)>& log) {
     if (daemon.pid > 0 &&
         waitpid(daemon.pid, &wait_status, WNOHANG) == daemon.pid) {
       if (now - daemon.started > kCalmAfter) daemon.delay = kFirstRestartDelay;
+      const std::string last = LastLine(daemon.spec.log_path, daemon.log_start);
       log(absl::StrCat(daemon.spec.name, " ended (", HowItEnded(wait_status),
+                       last.empty() ? "" : "; it said last: ", last,
                        "); starting it again in ",
                        absl::FormatDuration(daemon.delay)));
       daemon.pid = -1;

@@ -78,11 +78,13 @@ absl::StatusOr<std::vector<FoundDevice>> FindDevices(const Providers& providers,
     }
     const std::string why =
         found.ok() ? "none here" : std::string(found.status().message());
-    absent.push_back(absl::StrCat(std::string(provider->kind()), ": ", why));
+    const std::string named = absl::StrCat(std::string(provider->kind()), ": ");
+    absent.push_back(absl::StartsWith(why, named) ? why
+                                                  : absl::StrCat(named, why));
     if (found.ok()) {
       LOG(kInfo) << "no devices of kind " << absent.back();
     } else {
-      LOG(kWarning) << "devices of kind " << absent.back();
+      LOG(kWarning) << "devices not served: " << absent.back();
     }
   }
   if (devices.empty()) {

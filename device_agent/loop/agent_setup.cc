@@ -1,7 +1,9 @@
 #include "device_agent/loop/agent_setup.h"
 
 #include <filesystem>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -12,8 +14,22 @@
 #include "base/status_macros.h"
 #include "device_agent/probe/arm_registers.h"
 #include "device_agent/spawner/cpu_list.h"
+#include "proto/device_build.h"
 
 namespace regatta {
+namespace {
+
+// As triples call what this program is compiled for; "": not known.
+constexpr std::string_view kOwnArchitecture =
+#if defined(__x86_64__)
+    "x86_64";
+#elif defined(__aarch64__) && defined(__AARCH64EL__)
+    "aarch64";
+#else
+    "";
+#endif
+
+}  // namespace
 
 absl::StatusOr<AgentRoles> ParseRoles(const AgentFlags& flags) {
   AgentRoles roles;
@@ -55,6 +71,29 @@ v1::DescribeRequest HostRequest(const AgentFlags& flags, bool elsewhere,
   return request;
 }
 
+absl::Status CheckProcessorTarget(const std::string& source,
+                                  const std::string& target) {
+  if (const std::string kind = KindOfTarget(target); kind != "cpu") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        source,
+        ": a target of this board's processors is of kind cpu, as in "
+        "'cpu,triple=aarch64-linux-gnu,mcpu=cortex-a76', not '",
+        kind, "'; other devices say their own"));
+  }
+  std::string architecture = ArchitectureOfTarget(target);
+  for (const auto& [other, name] :
+       {std::pair{"amd64", "x86_64"}, std::pair{"arm64", "aarch64"}}) {
+    if (architecture == other) architecture = name;
+  }
+  const std::string own(kOwnArchitecture);
+  if (own.empty() || architecture.empty() || architecture == own) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      source, ": this agent runs on ", own, ", and the target ", target,
+      " is of ", architecture, ", whose code does not run here"));
+}
+
 absl::Status CheckAddress(const std::string& text) {
   const auto parts = SplitHostPort(text);
   if (parts.ok() && parts->second >= 1) return absl::OkStatus();
@@ -85,13 +124,13 @@ absl::Status MakeStateDir(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::Description> DescribeHost(int cores,
-                                             BuildWorkerInfo& worker) {
+absl::StatusOr<v1::Description> DescribeHost(int cores, BuildWorkerInfo& worker,
+                                             const std::string& asked) {
   v1::DescribeRequest request;
   request.set_cores(cores);
   absl::StatusOr<v1::Description> description = worker.Describe(request);
   if (!description.ok()) {
-    return Annotate(description.status(), "asking the build worker");
+    return Annotate(description.status(), "asking " + asked);
   }
   return description;
 }

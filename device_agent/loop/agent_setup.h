@@ -66,6 +66,12 @@ absl::StatusOr<AgentRoles> ParseRoles(const AgentFlags& flags);
 v1::DescribeRequest HostRequest(const AgentFlags& flags, bool elsewhere,
                                 bool emulated, const std::vector<int>& cpus);
 
+// InvalidArgument unless `target` is of processors on which this program runs:
+// its kind is "cpu" and its triple, where it has one, begins as this program's
+// architecture does. `source` says whose it is: "--target".
+absl::Status CheckProcessorTarget(const std::string& source,
+                                  const std::string& target);
+
 // InvalidArgument unless `text` is HOST:PORT with a port from 1 to 65535.
 absl::Status CheckAddress(const std::string& text);
 
@@ -79,9 +85,11 @@ std::string DefaultStateDir();
 // Makes the folder and its parents when missing. The error names the folder.
 absl::Status MakeStateDir(const std::string& path);
 
-// How the board's build worker builds for `cores` of the host's processors.
-absl::StatusOr<v1::Description> DescribeHost(int cores,
-                                             BuildWorkerInfo& worker);
+// How `cores` of the host's processors are built for. `asked`, for the error:
+// who is.
+absl::StatusOr<v1::Description> DescribeHost(
+    int cores, BuildWorkerInfo& worker,
+    const std::string& asked = "the build worker");
 
 // What the agent says when it comes up, but for its devices; what is held is
 // the loop's to add. `host`: of DescribeHost for `cpus`; empty where nothing is

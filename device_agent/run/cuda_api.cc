@@ -50,6 +50,10 @@ absl::StatusOr<Api> Resolve(SharedLibrary library) {
   library.Resolve("cuLaunchKernel", api.LaunchKernel);
   library.Resolve("cuGetErrorName", api.GetErrorName);
   library.Resolve("cuGetErrorString", api.GetErrorString);
+  if (api.Init == nullptr) {
+    return absl::FailedPreconditionError(
+        "the library is no CUDA driver: it has no cuInit");
+  }
   if (const absl::Status complete = library.Complete(); !complete.ok()) {
     return absl::FailedPreconditionError(
         absl::StrCat("the CUDA driver is too old: ", complete.message(),

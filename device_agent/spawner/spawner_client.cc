@@ -84,8 +84,12 @@ absl::StatusOr<std::shared_ptr<SpawnerClient>> SpawnerClient::Start(
   absl::StatusOr<v1::SpawnEvent> ready =
       client->channel_.ReceiveMessage<v1::SpawnEvent>(nullptr, kReadyMs);
   if (!ready.ok()) {
-    return absl::UnavailableError(
-        absl::StrCat(program, " did not come up: ", ready.status().message()));
+    return absl::UnavailableError(absl::StrCat(
+        program, " did not come up",
+        exec_prefix.empty()
+            ? ""
+            : absl::StrCat(" behind '", absl::StrJoin(exec_prefix, " "), "'"),
+        ": ", ready.status().message()));
   }
   client->sandbox_.assign(ready->ready().sandbox().begin(),
                           ready->ready().sandbox().end());

@@ -170,8 +170,8 @@ TEST_F(CudaDriverTest, AFileThatIsNoDriverIsSaid) {
               "FAILED_PRECONDITION: the CUDA driver that was named: there is "
               "no /nowhere/libcuda.so.1");
   EXPECT_EXIT(ListWith("libm.so.6", ""), ::testing::ExitedWithCode(0),
-              "FAILED_PRECONDITION: the CUDA driver is too old: libm.so.6 "
-              "lacks cuInit");
+              "FAILED_PRECONDITION: the library is no CUDA driver: it has no "
+              "cuInit");
 }
 
 // NVIDIA's own library for linking has every function that is asked for.

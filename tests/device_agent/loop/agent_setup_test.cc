@@ -113,6 +113,32 @@ TEST(AgentSetupTest, ABrokenBuildWorkerIsNamed) {
               HasSubstr("asking the build worker: /x/regatta-build-worker"));
 }
 
+TEST(AgentSetupTest, ATargetOfOtherProcessorsIsRefusedWithBoth) {
+#if defined(__x86_64__)
+  const std::string own = "x86_64", other = "aarch64";
+#elif defined(__aarch64__)
+  const std::string own = "aarch64", other = "x86_64";
+#else
+  GTEST_SKIP() << "this architecture is not told apart from others";
+#endif
+  for (const std::string& good :
+       {std::string("cpu"), std::string("cpu,mcpu=cortex-a76"),
+        "cpu,triple=" + own + "-linux-gnu,mcpu=x", "cpu,triple=" + own}) {
+    EXPECT_EQ(CheckProcessorTarget("--target", good), absl::OkStatus());
+  }
+  const std::string target = "cpu,triple=" + other + "-linux-gnu,mcpu=x";
+  EXPECT_EQ(CheckProcessorTarget("--target", target),
+            absl::InvalidArgumentError(
+                "--target: this agent runs on " + own + ", and the target " +
+                target + " is of " + other + ", whose code does not run here"));
+  for (const char* kind : {"x", "opencl", "cuda,mcpu=sm_80", ""}) {
+    EXPECT_THAT(
+        std::string(CheckProcessorTarget("--target", kind).message()),
+        HasSubstr("--target: a target of this board's processors is of kind "
+                  "cpu"));
+  }
+}
+
 TEST(AgentSetupTest, AddressesAreHostAndPort) {
   for (const char* good : {"127.0.0.1:7471", "lab:1", "[::1]:65535"}) {
     EXPECT_TRUE(CheckAddress(good).ok()) << good;
