@@ -77,6 +77,7 @@ struct Agent {
   std::optional<SteadyTime> returns_by;
   // Its board's power is being switched: it is away until then at the latest.
   std::optional<SteadyTime> reboot_until;
+  SteadyTime connected;  // for the last time
   SteadyTime last_seen;
   absl::Duration quiet;
   v1::Presence presence = v1::PRESENCE_SUSPECT;

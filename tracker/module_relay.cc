@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace regatta {
 namespace {
@@ -23,6 +25,18 @@ std::string NeedsText(const BuildNeeds& needs) {
     absl::StrAppend(&text, ", space version ", needs.space_version);
   }
   return text;
+}
+
+// Enough of a key to know it by.
+std::string ShortKey(const std::string& key) {
+  return absl::StrCat(absl::BytesToHexString(key).substr(0, 16), "...");
+}
+
+// What a builder builds for: "cpu, opencl".
+std::string ReachText(const v1::BuilderReach& reach) {
+  std::set<std::string> kinds;
+  for (const v1::KindReach& kind : reach.kinds()) kinds.insert(kind.kind());
+  return kinds.empty() ? "nothing" : absl::StrJoin(kinds, ", ");
 }
 
 bool Reaches(const v1::KindReach& reach, const BuildNeeds& needs) {
@@ -111,6 +125,43 @@ std::string ModuleRelay::BuilderFor(SessionId session,
   return "";
 }
 
+std::string ModuleRelay::WhyNone(SessionId session,
+                                 const BuildNeeds& needs) const {
+  const auto board = boards_.find(session);
+  if (board == boards_.end()) return "its agent names no builder";
+  std::vector<std::string> unfit, others;
+  for (const auto& [builder_session, builder] : builders_) {
+    if (board->second.trusted.contains(builder.offer.public_key())) {
+      unfit.push_back(absl::StrCat(builder.agent_id, " (",
+                                   ReachText(builder.offer.reach()), ")"));
+    } else {
+      others.push_back(absl::StrCat(builder.agent_id, " ",
+                                    ShortKey(builder.offer.public_key())));
+    }
+  }
+  if (!unfit.empty()) {
+    return absl::StrCat("no builder that it trusts builds for ",
+                        NeedsText(needs), "; online are ",
+                        absl::StrJoin(unfit, ", "));
+  }
+  std::vector<std::string> keys;
+  for (const std::string& key : board->second.trusted) {
+    keys.push_back(ShortKey(key));
+  }
+  return absl::StrCat(
+      "no builder with key ", absl::StrJoin(keys, " or "), " is online; ",
+      others.empty()
+          ? "nor is any other"
+          : absl::StrCat("online are ", absl::StrJoin(others, ", ")));
+}
+
+std::string ModuleRelay::WhyWaiting(SessionId session) const {
+  const auto board = boards_.find(session);
+  if (board == boards_.end() || !board->second.ordered.has_value()) return "";
+  const BuildNeeds& needs = *board->second.ordered;
+  return BuilderFor(session, needs).empty() ? WhyNone(session, needs) : "";
+}
+
 std::vector<v1::BuilderStatus> ModuleRelay::Builders() const {
   std::vector<v1::BuilderStatus> list;
   for (const auto& [session, builder] : builders_) {
@@ -146,6 +197,7 @@ void ModuleRelay::OnOrder(SessionId session, const v1::BuildOrder& order) {
   if (board == boards_.end()) {
     return refuse("an agent that trusts no builder orders no modules");
   }
+  board->second.ordered = NeedsOf(order);
   // Sent twice: it is on its way.
   if (board->second.orders.contains(order.order_id())) return;
   if (board->second.orders.size() >= options_.max_orders_per_board) {
@@ -205,6 +257,11 @@ bool ModuleRelay::PlaceOne(uint64_t id, Order& order) {
         builder.building.size() < best->second.building.size()) {
       best = &entry;
     }
+  }
+  if (fitting) {
+    order.unfit_since.reset();
+  } else if (!order.unfit_since.has_value()) {
+    order.unfit_since = clock_.Steady();
   }
   if (fitting && all_declined) {
     Fail(id, order.last_reason);
@@ -351,11 +408,31 @@ void ModuleRelay::OnEnd(SessionId session, const v1::BuildEnd& end) {
 
 // ---- time
 
+std::string ModuleRelay::NothingOf(const Order& order) const {
+  const BuildNeeds needs = NeedsOf(order.order);
+  const std::string none =
+      BuilderFor(order.board, needs).empty()
+          ? WhyNone(order.board, needs)
+          : absl::StrCat("no builder of ", NeedsText(needs),
+                         " that the board trusts is free");
+  return order.last_reason.empty()
+             ? none
+             : absl::StrCat(none, "; the last: ", order.last_reason);
+}
+
 void ModuleRelay::Tick() {
+  if (fitted_change_ != change_) {  // notes which orders fit nobody any more
+    fitted_change_ = change_;
+    for (const uint64_t id : std::set<uint64_t>(waiting_)) {
+      if (PlaceOne(id, orders_.at(id))) waiting_.erase(id);
+    }
+  }
   const SteadyTime now = clock_.Steady();
   std::vector<uint64_t> over;
   for (const auto& [id, order] : orders_) {
-    if (now >= order.deadline) over.push_back(id);
+    const bool unfit = waiting_.contains(id) && order.unfit_since.has_value() &&
+                       now >= *order.unfit_since + options_.none_fits;
+    if (unfit || now >= order.deadline) over.push_back(id);
   }
   for (const uint64_t id : over) {
     Order& order = orders_.at(id);
@@ -366,19 +443,17 @@ void ModuleRelay::Tick() {
       Fail(id, absl::StrCat("builder ", builders_.at(order.builder).agent_id,
                             " did not answer in time"));
     } else {
-      const std::string none =
-          absl::StrCat("no builder of ", NeedsText(NeedsOf(order.order)),
-                       " that the board trusts is free or online");
-      Fail(id, order.last_reason.empty()
-                   ? none
-                   : absl::StrCat(none, "; the last: ", order.last_reason));
+      Fail(id, NothingOf(order));
     }
   }
   if (!over.empty()) Place();
 }
 
 void ModuleRelay::ExtendBy(absl::Duration stall) {
-  for (auto& [id, order] : orders_) order.deadline = order.deadline + stall;
+  for (auto& [id, order] : orders_) {
+    order.deadline = order.deadline + stall;
+    if (order.unfit_since) order.unfit_since = *order.unfit_since + stall;
+  }
 }
 
 void ModuleRelay::Send(SessionId session, v1::TrackerMessage message) {

@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -40,6 +41,9 @@ struct RelayOptions {
   // An answered order of which nothing is asked any more.
   absl::Duration max_idle = absl::Minutes(2);
   int max_losses = 3;  // builders lost in one order
+  // An order that no builder here fits is answered after this, with the reason,
+  // so that its board can say it; builders that just restart are waited for.
+  absl::Duration none_fits = absl::Seconds(2);
 };
 
 // What a build needs of its builder. "" and 0: anything.
@@ -74,6 +78,12 @@ class ModuleRelay {
   // The name of a builder that is here, fits and is trusted by the board; "":
   // none.
   std::string BuilderFor(SessionId board, const BuildNeeds& needs) const;
+  // Why it has none, for people: which builders are here and what they lack.
+  // REQUIRES: BuilderFor is "".
+  std::string WhyNone(SessionId board, const BuildNeeds& needs) const;
+  // Likewise for what the board ordered last; "" where a builder fits or it has
+  // ordered nothing.
+  std::string WhyWaiting(SessionId board) const;
   std::vector<v1::BuilderStatus> Builders() const;
   // Grows whenever a builder comes, goes or changes.
   int64_t change() const { return change_; }
@@ -93,6 +103,7 @@ class ModuleRelay {
   struct Board {
     std::set<std::string> trusted;
     std::map<std::string, uint64_t> orders;  // by the board's id
+    std::optional<BuildNeeds> ordered;       // last
   };
   struct Order {
     SessionId board{};
@@ -104,7 +115,8 @@ class ModuleRelay {
     bool answered = false;  // by `builder`
     SessionId builder{};
     int losses = 0;
-    std::set<std::string> declined;  // agents that said unavailable
+    std::optional<SteadyTime> unfit_since;  // no builder here fits
+    std::set<std::string> declined;         // agents that said unavailable
     std::string last_reason;
     int chunks_due = 0;
   };
@@ -117,6 +129,8 @@ class ModuleRelay {
                      uint64_t* id);
   Order* FindOfBuilder(SessionId builder, const std::string& order_id,
                        uint64_t* id);
+  // That nothing came of a waiting order, for the board.
+  std::string NothingOf(const Order& order) const;
   // Gives waiting orders to builders with free slots.
   void Place();
   // To a builder with a free slot; false when it goes on waiting. It may end
@@ -137,6 +151,7 @@ class ModuleRelay {
   int64_t bytes_ = 0;
   uint64_t last_order_ = 0;
   int64_t change_ = 0;
+  int64_t fitted_change_ = 0;  // at which all waiting orders were looked at
   std::vector<SendToAgent> messages_;
 };
 

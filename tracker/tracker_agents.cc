@@ -71,7 +71,7 @@ void TrackerCore::OnHello(SessionId session, const v1::Hello& hello) {
   agent.sandbox = hello.sandbox();
   agent.clock_offset_ms.reset();
   if (hello.unix_ms() > 0) agent.clock_offset_ms = hello.unix_ms() - WallMs();
-  agent.last_seen = clock_.Steady();
+  agent.connected = agent.last_seen = clock_.Steady();
   agent.quiet = absl::ZeroDuration();
   agent.owes_results = false;  // it sends its whole spool again
   agent.measure_only = !hello.trusted_builders().empty();

@@ -243,7 +243,9 @@ class TrackerCore {
   // A trial ended on the device, or the device failed during it.
   void NoteTrial(const std::string& device_id, bool fault,
                  const std::string& why);
-  void JudgeBoard(const std::string& device_id);
+  // `last_failure`: of a trial, that gave the occasion; "": another one.
+  void JudgeBoard(const std::string& device_id,
+                  const std::string& last_failure = "");
   // Whether a device failure is kept from the server, since another board is
   // to try. `news`: it was not said before.
   bool RetriedElsewhere(WorkItem& work, const Lease& lease,
@@ -276,8 +278,12 @@ class TrackerCore {
   void FlushRelay();
   // Who builds for the device now; "": nobody, or it needs none.
   std::string BuilderOf(const Agent& agent, const Device& device) const;
+  static BuildNeeds NeedsOf(const Device& device);
   // Its modules come from a builder, and none that fits is here.
   bool WaitsForBuilder(const Agent& agent, const Device& device) const;
+  // For people: why boards wait for a builder, and those of which nothing else
+  // is known, since no builder has described their devices yet.
+  void AddWaitingBoards(v1::ListDevicesResponse& response) const;
 
   // --- distrust (tracker_guard.cc)
   // False: the session was closed, there are too many.

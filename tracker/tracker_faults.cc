@@ -114,12 +114,17 @@ void TrackerCore::NoteTrial(const std::string& device_id, bool fault,
   if (HasCanary(*device) && !just_proven) {
     Unprove(device_id, absl::StrCat("a device failure: ", why));
   }
-  JudgeBoard(device_id);
+  JudgeBoard(device_id, why);
 }
 
-void TrackerCore::JudgeBoard(const std::string& device_id) {
-  const std::string why = faults_.WhyQuarantine(device_id, clock_.Steady());
-  if (!why.empty()) Quarantine(device_id, why);
+void TrackerCore::JudgeBoard(const std::string& device_id,
+                             const std::string& last_failure) {
+  std::string why = faults_.WhyQuarantine(device_id, clock_.Steady());
+  if (why.empty()) return;
+  if (!last_failure.empty()) {
+    absl::StrAppend(&why, "; the last: ", last_failure);
+  }
+  Quarantine(device_id, why);
 }
 
 bool TrackerCore::RetriedElsewhere(WorkItem& work, const Lease& lease,

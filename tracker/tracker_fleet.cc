@@ -87,6 +87,7 @@ v1::ListDevicesResponse TrackerCore::ListDevices() const {
   for (const auto& [id, device] : registry_.devices()) {
     *response.add_devices() = StatusOf(device);
   }
+  AddWaitingBoards(response);
   for (v1::BuilderStatus& builder : relay_.Builders()) {
     *response.add_builders() = std::move(builder);
   }

@@ -152,6 +152,8 @@ void TrackerCore::RefreshState(Device& device, const Agent& agent) {
     state = PresenceName(agent.presence);
   } else if (agent.presence != v1::PRESENCE_ONLINE || agent.loop.stuck()) {
     state = "suspect";
+  } else if (agent.session && agent.devices_follow) {
+    state = "waiting";  // what is known of it is from before
   } else if (IsDraining(device.info.health())) {
     state = "draining";
   } else if (standing.trust() == v1::TRUST_UNKNOWN && HasCanary(device)) {

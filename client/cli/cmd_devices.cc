@@ -68,8 +68,9 @@ void PrintDevices(const v1::ListDevicesResponse& response) {
     const v1::DeviceInfo& info = device.info();
     rows.push_back({
         info.device_id(),
-        KindOf(info),
-        info.device_class() + (info.simulated() ? " (simulated)" : ""),
+        KindOf(info).empty() ? "-" : KindOf(info),
+        (info.device_class().empty() ? "-" : info.device_class()) +
+            (info.simulated() ? " (simulated)" : ""),
         device.state(),
         FormatSpan(device.state_since_ms()) + " ago",
         TrustName(device.standing().trust()),

@@ -105,7 +105,7 @@ Json DeviceDocument(const v1::DeviceStatus& device) {
   const v1::DeviceInfo& info = device.info();
   Json document = {
       {"id", info.device_id()},
-      {"device_class", info.device_class()},
+      {"device_class", TextOrNull(info.device_class())},
       {"kind", KindOf(info)},
       {"target", info.target()},
       {"state", device.state()},

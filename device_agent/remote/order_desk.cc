@@ -79,6 +79,13 @@ absl::Status OrderDesk::Refuse(const absl::Status& why) {
   return why;
 }
 
+void OrderDesk::NoteWait(const std::string& why) {
+  std::lock_guard lock(mutex_);
+  if (why == noted_wait_) return;
+  noted_wait_ = why;
+  if (!why.empty()) LOG(kWarning) << "still waiting for a builder: " << why;
+}
+
 void OrderDesk::SendEnd(const std::string& order_id) {
   v1::AgentMessage message;
   message.mutable_build_end()->set_order_id(order_id);
@@ -245,8 +252,10 @@ absl::StatusOr<OrderDesk::Delivery> OrderDesk::Order(
       std::lock_guard lock(mutex_);
       inboxes_.erase(current.id);
     }
+    if (delivery.ok()) NoteWait("");
     if (delivery.ok() || !MayTryAgain(delivery.status())) return delivery;
     why = std::string(delivery.status().message());
+    NoteWait(why);
     const SteadyTime again = clock_->Steady() + options_.retry;
     std::unique_lock lock(mutex_);
     while (clock_->Steady() < std::min(again, current.deadline) &&

@@ -88,6 +88,8 @@ class OrderDesk : public BuildPeer {
                                  const Try& current, Partial* partial);
   absl::StatusOr<std::string> FetchChunk(const v1::BuildAnswer& answer,
                                          int64_t offset, const Try& current);
+  // Says why orders wait, once for each reason.
+  void NoteWait(const std::string& why);
   // Waits for a moment, until woken.
   void WaitABit(std::unique_lock<std::mutex>& lock);
   absl::Status Refuse(const absl::Status& why);
@@ -102,6 +104,7 @@ class OrderDesk : public BuildPeer {
   int64_t session_number_ = 0;
   int64_t last_order_ = 0;
   int64_t refused_ = 0;
+  std::string noted_wait_;                // "": orders are answered
   std::map<std::string, Inbox> inboxes_;  // of open orders
 };
 

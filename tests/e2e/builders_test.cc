@@ -190,8 +190,25 @@ TEST_F(Builders, ABoardRunsNothingOfABuilderThatItDoesNotName) {
     return !fleet_.Document({"devices"})["builders"].empty() &&
            fleet_.Logs().find("agent board is here") != std::string::npos;
   })) << fleet_.Logs();
-  // It is not even described by one.
-  EXPECT_TRUE(fleet_.Document({"devices"})["devices"].empty());
+  // It is not even described by one, and says whom it waits for and who is
+  // here.
+  Json seen;
+  EXPECT_TRUE(WaitFor(absl::Seconds(30), [&] {
+    const Json devices = fleet_.Document({"devices"})["devices"];
+    if (devices.size() == 1) seen = devices[0];
+    return !seen.is_null() &&
+           seen["obstacle"].dump().find("stranger") != std::string::npos;
+  })) << seen.dump(1);
+  EXPECT_EQ(seen["id"], "board");
+  EXPECT_EQ(seen["state"], "waiting");
+  EXPECT_TRUE(seen["device_class"].is_null()) << seen.dump(1);
+  EXPECT_EQ(seen["obstacle"].get<std::string>().find(
+                "waiting for a builder: no builder with key " +
+                named.substr(0, 16) + "... is online; online are stranger "),
+            0u)
+      << seen.dump(1);
+  EXPECT_NE(fleet_.Run({"doctor", "--device", "board"}).out.find("online are "),
+            std::string::npos);
   board.Signal(SIGTERM);
   EXPECT_EQ(board.Wait(absl::Seconds(10)).exit_code, 0);
 }
@@ -207,6 +224,8 @@ TEST_F(Builders, WrongFlagsSayWhatIsWrong) {
         std::string(64, 'a')},
        "--measure-only"},
       {{"--role", "cook"}, "cook"},
+      {{"--target", "opencl"}, "kind cpu"},
+      {{"--target", "cpu,triple=sparcv9-linux-gnu"}, "sparcv9"},
   };
   for (const auto& test : cases) {
     Process& agent = Start("wrong", test.arguments);

@@ -174,7 +174,9 @@ TEST_F(FaultTest, ThreeFaultsInARowQuarantineABoardWhoseClassIsWell) {
   EXPECT_EQ(Trust("d1"), v1::TRUST_UNKNOWN);
   RunOne(server, one, 103, v1::OUTCOME_DEVICE_FAULT);
   EXPECT_EQ(Trust("d1"), v1::TRUST_QUARANTINED);
-  EXPECT_THAT(Status("d1").obstacle(), HasSubstr("3 device failures in a row"));
+  EXPECT_THAT(Status("d1").obstacle(),
+              HasSubstr("3 device failures in a row, while the other boards of "
+                        "its class are well; the last: "));
 }
 
 TEST_F(FaultTest, OneInFiveFaultsIsTooManyEvenWhenTheyAreScattered) {

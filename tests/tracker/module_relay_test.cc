@@ -221,18 +221,115 @@ TEST_F(ModuleRelayTest, ABuilderLostAfterItsAnswerIsReported) {
   EXPECT_EQ(answers[0].unavailable(), "builder b was lost");
 }
 
-TEST_F(ModuleRelayTest, WithoutABuilderAnOrderEndsAtItsLimit) {
+TEST_F(ModuleRelayTest, ABuilderThatIsBusyIsWaitedForUntilTheLimit) {
+  const SessionId builder = ConnectBuilder("b");
   const SessionId board = Connect(BoardHello("1"));
-  Order(board, MakeOrder("1"));
+  v1::BuildOrder longer = MakeOrder("1");
+  longer.set_limit_ms(60'000);
+  Order(board, longer);
+  Order(board, MakeOrder("2"));
   Wait(absl::Seconds(29));
   EXPECT_TRUE(Answers(board).empty());
+  Beat(builder);
+  Beat(board);
   Wait(absl::Seconds(2));
   const auto answers = Answers(board);
   ASSERT_EQ(answers.size(), 1u);
-  EXPECT_NE(answers[0].unavailable().find("no builder of cpu for aarch64, "
-                                          "compiler c1, space version 1"),
-            std::string::npos)
-      << answers[0].unavailable();
+  EXPECT_EQ(answers[0].order_id(), "2");
+  EXPECT_EQ(answers[0].unavailable(),
+            "no builder of cpu for aarch64, compiler c1, space version 1 that "
+            "the board trusts is free");
+}
+
+TEST_F(ModuleRelayTest, WithoutABuilderThatFitsTheBoardIsSoonToldWhoIsHere) {
+  const SessionId board = Connect(BoardHello("1"));
+  const auto told = [&](const v1::BuildOrder& order) {
+    Order(board, order);
+    Wait(absl::Milliseconds(1900));
+    EXPECT_TRUE(Answers(board).empty());
+    Wait(absl::Milliseconds(300));
+    const auto answers = Answers(board);
+    return answers.size() == 1 ? answers[0].unavailable() : "no answer";
+  };
+  EXPECT_EQ(told(MakeOrder("1")),
+            "no builder with key 6b6b6b6b6b6b6b6b... is online; nor is any "
+            "other");
+  const SessionId other = ConnectBuilder("other", 1, kOtherKey);
+  EXPECT_EQ(told(MakeOrder("2")),
+            "no builder with key 6b6b6b6b6b6b6b6b... is online; online are "
+            "other 6f6f6f6f6f6f6f6f...");
+  ConnectBuilder("b");
+  v1::BuildOrder strange = MakeOrder("3");
+  strange.set_kind("x");
+  EXPECT_EQ(told(strange),
+            "no builder that it trusts builds for x for aarch64, compiler c1, "
+            "space version 1; online are b (cpu)");
+  EXPECT_TRUE(Orders(other).empty());
+}
+
+TEST_F(ModuleRelayTest, AnOrderSurvivesARestartOfItsBuilder) {
+  const SessionId first = ConnectBuilder("b");
+  const SessionId board = Connect(BoardHello("1"));
+  Order(board, MakeOrder("1"));
+  EXPECT_EQ(Orders(first).size(), 1u);
+  Disconnect(first);
+  Wait(absl::Milliseconds(1900));
+  const SessionId second = ConnectBuilder("b");
+  EXPECT_EQ(Orders(second).size(), 1u);
+  Wait(absl::Seconds(5));
+  EXPECT_TRUE(Answers(board).empty());
+  // Gone for good.
+  Disconnect(second);
+  Wait(absl::Milliseconds(2300));
+  const auto answers = Answers(board);
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].unavailable(),
+            "no builder with key 6b6b6b6b6b6b6b6b... is online; nor is any "
+            "other; the last: builder b was lost");
+}
+
+TEST_F(ModuleRelayTest, ABoardThatNobodyHasDescribedIsSeenWithTheReason) {
+  v1::Hello hello = BoardHello("1");
+  hello.set_devices_follow(true);
+  hello.clear_devices();
+  const SessionId board = Connect(hello);
+  Wait(absl::Milliseconds(10));
+  const auto only = [&] {
+    const v1::ListDevicesResponse list = core_->ListDevices();
+    EXPECT_EQ(list.devices_size(), 1);
+    return list.devices_size() == 1 ? list.devices(0) : v1::DeviceStatus();
+  };
+  EXPECT_EQ(only().info().device_id(), "a1");
+  EXPECT_EQ(only().state(), "waiting");
+  EXPECT_EQ(only().presence(), v1::PRESENCE_ONLINE);
+  EXPECT_EQ(only().obstacle(), "waiting for a builder to describe it");
+  v1::BuildOrder order = MakeOrder("1");
+  order.clear_compiler_version();
+  order.clear_space_version();
+  Order(board, order);
+  EXPECT_EQ(only().obstacle(),
+            "waiting for a builder: no builder with key 6b6b6b6b6b6b6b6b... "
+            "is online; nor is any other");
+  // Described, it is what it was described as.
+  v1::AgentMessage update;
+  *update.mutable_device_update()->add_devices() = BoardHello("1").devices(0);
+  Say(board, update);
+  EXPECT_EQ(only().info().device_id(), "d1");
+  EXPECT_EQ(only().state(), "waiting");
+  EXPECT_EQ(only().obstacle(),
+            "waiting for a builder: no builder with key 6b6b6b6b6b6b6b6b... "
+            "is online; nor is any other");
+  // Its agent starts again: what it said before is no news of it.
+  v1::DeviceInfo stale = BoardHello("1").devices(0);
+  stale.set_health("draining: the agent was told to stop");
+  update.mutable_device_update()->clear_devices();
+  *update.mutable_device_update()->add_devices() = stale;
+  Say(board, update);
+  Disconnect(board);
+  hello.set_instance_id("another");
+  Connect(hello);
+  EXPECT_EQ(only().state(), "waiting");
+  EXPECT_EQ(only().info().health(), "probing");
 }
 
 TEST_F(ModuleRelayTest, ASilentBuilderEndsAnOrderAtItsLimitAndIsTold) {

@@ -85,9 +85,12 @@ Finding ExamineVersions(const v1::DeviceStatus& device,
                         const v1::ListDevicesResponse& fleet) {
   const v1::PeerFacts& server = fleet.server();
   const std::string own = absl::StrCat("agent ", device.agent_version(), ", ",
-                                       device.compiler_version());
-  if (SourcesOf(device.compiler_version()) !=
-      SourcesOf(server.compiler_version())) {
+                                       device.compiler_version().empty()
+                                           ? "built for by nobody yet"
+                                           : device.compiler_version());
+  if (!device.compiler_version().empty() &&
+      SourcesOf(device.compiler_version()) !=
+          SourcesOf(server.compiler_version())) {
     return {
         Level::kFail, "versions",
         absl::StrCat(own, ", but the server has ", server.compiler_version(),

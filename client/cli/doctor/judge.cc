@@ -68,9 +68,11 @@ Finding ExamineBoards(const v1::ListDevicesResponse& fleet) {
       troubled.push_back(absl::StrCat(id, " ", trouble));
     }
     if (device.agent_version() != fleet.server().version() ||
-        // Of other kinds of target the tool differs.
-        SourcesOf(device.compiler_version()) !=
-            SourcesOf(fleet.server().compiler_version())) {
+        // One that no builder has described yet has none. Of other kinds of
+        // target the tool differs.
+        (!device.compiler_version().empty() &&
+         SourcesOf(device.compiler_version()) !=
+             SourcesOf(fleet.server().compiler_version()))) {
       others.push_back(id);
     }
   }

@@ -336,8 +336,15 @@ TEST_F(Orders, WithoutAnswerTheOrderEndsWithTheReason) {
     answer.set_unavailable("no builder of cpu is online");
     return true;
   };
+  ::testing::internal::CaptureStderr();
   StartUp();
   const auto reply = Build("s");
+  // The log has it as soon as it is known, and once.
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  const std::string noted =
+      "still waiting for a builder: no builder of cpu is online";
+  EXPECT_NE(log.find(noted), std::string::npos) << log;
+  EXPECT_EQ(log.find(noted), log.rfind(noted)) << log;
   EXPECT_TRUE(absl::IsDeadlineExceeded(reply.status()));
   EXPECT_EQ(reply.status().message(),
             "waited 200ms for a builder: no builder of cpu is online");
