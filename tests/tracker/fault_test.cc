@@ -27,7 +27,11 @@ class FaultTest : public CoreTest {
     Submit(server, {MakeWork(50, ordinal)});
     const v1::Assignment assignment = OneAssigned(board);
     Accept(board, assignment);
-    SendResults(board, {MakeResult(assignment, 0, true, outcome)});
+    v1::SpooledResult result = MakeResult(assignment, 0, true, outcome);
+    if (outcome == v1::OUTCOME_DEVICE_FAULT) {
+      result.mutable_result()->set_detail("no memory");
+    }
+    SendResults(board, {result});
     Commit(server, Results(server));
   }
 };
@@ -176,7 +180,7 @@ TEST_F(FaultTest, ThreeFaultsInARowQuarantineABoardWhoseClassIsWell) {
   EXPECT_EQ(Trust("d1"), v1::TRUST_QUARANTINED);
   EXPECT_THAT(Status("d1").obstacle(),
               HasSubstr("3 device failures in a row, while the other boards of "
-                        "its class are well; the last: "));
+                        "its class are well; the last: no memory"));
 }
 
 TEST_F(FaultTest, OneInFiveFaultsIsTooManyEvenWhenTheyAreScattered) {
