@@ -94,7 +94,7 @@ if(REGATTA_COMPILER)
   target_link_libraries(regatta_build PUBLIC
     regatta_compiler regatta_proto regatta_verify)
   add_executable(regatta-build-worker build/main.cc)
-  target_link_libraries(regatta-build-worker PRIVATE regatta_build)
+  target_link_libraries(regatta-build-worker PRIVATE regatta_build regatta_emulator)
 endif()
 
 add_library(regatta_sensors STATIC

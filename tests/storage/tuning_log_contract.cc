@@ -209,14 +209,16 @@ TEST_P(TuningLogContract, KeepsJobsAndTheirRequestIds) {
   EXPECT_EQ((*jobs)[2].job.job_id(), *first);
   // All or none.
   const std::vector<TuningLog::JobProgress> two = {
-      {(*jobs)[2].job, "of the first"}, {(*jobs)[0].job, "of the third"}};
+      {.job = (*jobs)[2].job, .checkpoint = "of the first"},
+      {.job = (*jobs)[0].job, .checkpoint = "of the third"}};
   ASSERT_OK(log_->SaveJobs(two));
   EXPECT_EQ(log_->GetJob(*first)->checkpoint, "of the first");
   EXPECT_EQ(log_->GetJob(*third)->checkpoint, "of the third");
   job.set_job_id(99);
   EXPECT_STATUS(log_->SaveJob(job, ""), kNotFound, "99");
-  EXPECT_STATUS(log_->SaveJobs({{{(*jobs)[2].job, "later"}, {job, ""}}}),
-                kNotFound, "99");
+  const std::vector<TuningLog::JobProgress> unknown = {
+      {.job = (*jobs)[2].job, .checkpoint = "later"}, {.job = job}};
+  EXPECT_STATUS(log_->SaveJobs(unknown), kNotFound, "99");
   EXPECT_EQ(log_->GetJob(*first)->checkpoint, "of the first");
   EXPECT_STATUS(log_->GetJob(99), kNotFound, "99");
 }

@@ -97,7 +97,7 @@ TEST(ProcessorTarget, WhatAVirtualMachineHidesIsLeftOut) {
 }
 
 TEST(ProcessorTarget, WhatTellsNothingIsTheLeastOfItsArchitecture) {
-  for (const std::string cpuinfo :
+  for (const std::string& cpuinfo :
        {std::string(), std::string("\n\n:::\nflags"), std::string(5000, ':')}) {
     const auto target = Of("x86_64", cpuinfo);
     ASSERT_TRUE(target.ok()) << target.status();
