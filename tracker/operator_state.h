@@ -59,7 +59,8 @@ v1::DeviceStanding NewStanding(const std::string& device_id,
                                const std::string& agent_id,
                                int64_t now_unix_ms);
 
-// At most kMaxReasonBytes of what an agent says, on one line; the rest is cut off.
+// At most kMaxReasonBytes of what an agent says, on one line; the rest is cut
+// off.
 std::string Brief(std::string_view text);
 
 void SetTrust(v1::Trust trust, const std::string& reason, const std::string& by,

@@ -49,9 +49,14 @@ absl::StatusOr<std::vector<Examined>> ExamineBoard(const Flags& flags) {
     v1::DeviceHistoryRequest request;
     request.mutable_devices()->add_device_ids(flags.device);
     const auto history = (*client)->DeviceHistory(request);
-    if (!history.ok()) return history.status();
-    for (Finding& finding : ExamineEvents(*history)) {
-      findings.push_back(std::move(finding));
+    // One that no builder has described yet has none.
+    if (!history.ok() && !absl::IsNotFound(history.status())) {
+      return history.status();
+    }
+    if (history.ok()) {
+      for (Finding& finding : ExamineEvents(*history)) {
+        findings.push_back(std::move(finding));
+      }
     }
     return std::vector<Examined>{{"board", std::move(findings)}};
   }

@@ -7,16 +7,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "compiler/module/opencl_features.h"
 #include "device_agent/run/opencl_limits.h"
 
 namespace regatta {
 namespace opencl {
 namespace {
-
-// Extensions that generated code may make use of.
-constexpr const char* kFeatures[] = {"cl_khr_fp16", "cl_khr_fp64",
-                                     "cl_khr_subgroups",
-                                     "cl_khr_integer_dot_product"};
 
 // More platforms, or devices of one, are nonsense.
 constexpr uint32_t kMaxDevices = 1024;
@@ -142,7 +138,7 @@ v1::BoardDevice Describe(const Api& api, const OneDevice& located) {
   const ImageLimits images = ImageLimitsOf(api, located.device);
   facts.set_image_width(images.width);
   facts.set_image_height(images.height);
-  for (const char* feature : kFeatures) {
+  for (const char* feature : kOpenClFeatures) {
     if (std::find(extensions.begin(), extensions.end(), feature) !=
         extensions.end()) {
       facts.add_features(feature);

@@ -202,8 +202,8 @@ class GuardedServer::Listener {
   static void Cut(const Socket& socket) {
     const UniqueFd own(fcntl(socket.fd, F_DUPFD_CLOEXEC, 0));
     struct stat file = {};
-    if (own.valid() && fstat(own.get(), &file) == 0 &&
-        S_ISSOCK(file.st_mode) && file.st_ino == socket.inode) {
+    if (own.valid() && fstat(own.get(), &file) == 0 && S_ISSOCK(file.st_mode) &&
+        file.st_ino == socket.inode) {
       shutdown(own.get(), SHUT_RDWR);
     }
   }

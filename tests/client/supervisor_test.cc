@@ -44,11 +44,12 @@ class SupervisorTest : public ::testing::Test {
   // Runs until SIGTERM, then notes its name in DIR/stopped. One that is killed
   // leaves a sleep of a second behind at most.
   DaemonSpec Patient(const std::string& name) {
-    return Script(name, absl::StrCat("trap 'kill $!; echo ", name,
-                                     " >>stopped; exit 0' TERM\n"
-                                     "echo x >>",
-                                     name, ".starts\ntouch ", name,
-                                     ".ready\nwhile :; do sleep 1 & wait $!; done\n"));
+    return Script(
+        name, absl::StrCat("trap 'kill $!; echo ", name,
+                           " >>stopped; exit 0' TERM\n"
+                           "echo x >>",
+                           name, ".starts\ntouch ", name,
+                           ".ready\nwhile :; do sleep 1 & wait $!; done\n"));
   }
 
   pid_t PidOf(const std::string& name) {
@@ -128,9 +129,8 @@ TEST_F(SupervisorTest, ALogIsBoundedWhileItsDaemonGoesOnWriting) {
   WriteFile(spec.log_path + ".1", "of long ago\n");
   ASSERT_TRUE(supervisor_.Start(spec, Never).ok());
   const std::string path = dir_.path();
-  ASSERT_TRUE(WaitFor(kLimit, [&] {
-    return std::filesystem::exists(path + "/talker.spoke");
-  }));
+  ASSERT_TRUE(WaitFor(
+      kLimit, [&] { return std::filesystem::exists(path + "/talker.spoke"); }));
   const std::string before = ReadFile(spec.log_path);
   const auto note = [&](const std::string& e) { events_.push_back(e); };
   supervisor_.Tend(note);

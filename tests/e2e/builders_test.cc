@@ -207,8 +207,9 @@ TEST_F(Builders, ABoardRunsNothingOfABuilderThatItDoesNotName) {
                 named.substr(0, 16) + "... is online; online are stranger "),
             0u)
       << seen.dump(1);
-  EXPECT_NE(fleet_.Run({"doctor", "--device", "board"}).out.find("online are "),
-            std::string::npos);
+  const ProcessResult doctor = fleet_.Run({"doctor", "--device", "board"});
+  EXPECT_NE(doctor.out.find("online are stranger"), std::string::npos)
+      << doctor.out << doctor.err;
   board.Signal(SIGTERM);
   EXPECT_EQ(board.Wait(absl::Seconds(10)).exit_code, 0);
 }

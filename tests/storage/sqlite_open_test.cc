@@ -391,12 +391,14 @@ TEST_F(SqliteOpen, RefusesALogWithAPageOfGarbageUntouched) {
 TEST_F(SqliteOpen, TheQuickerCheckOfALargeLogFindsDamageOfItsSmallTables) {
   MakeLog(300);
   const std::string good = ReadFile(path_);
-  const auto check = [&] {
+  const auto check = [&]() -> absl::Status {
     const auto db =
         sqlite::Connection::Open(path_, sqlite::Connection::Mode::kImmutable);
+    if (!db.ok()) return db.status();  // the page tells what tables there are
     return sqlite::CheckLog(**db, path_,
                             static_cast<int64_t>(sqlite::Migrations().size()),
-                            /*full_check_bytes=*/0);
+                            /*full_check_bytes=*/0)
+        .status();
   };
   EXPECT_OK(check());
   int found = 0;
@@ -404,7 +406,7 @@ TEST_F(SqliteOpen, TheQuickerCheckOfALargeLogFindsDamageOfItsSmallTables) {
     std::string bad = good;
     std::fill_n(bad.begin() + page * 4096, 4096, '\xee');
     WriteFile(path_, bad);
-    const absl::Status status = check().status();
+    const absl::Status status = check();
     EXPECT_THAT(status.code(),
                 AnyOf(absl::StatusCode::kOk, absl::StatusCode::kDataLoss));
     found += !status.ok();

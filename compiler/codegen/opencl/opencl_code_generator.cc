@@ -10,6 +10,7 @@
 #include "compiler/codegen/c_like/device_module.h"
 #include "compiler/codegen/compiler_version.h"
 #include "compiler/codegen/opencl/opencl_dialect.h"
+#include "compiler/module/opencl_features.h"
 
 namespace regatta {
 namespace {
@@ -18,10 +19,6 @@ constexpr int kDefaultVectorBits = 128;
 // What nearly every device has (the specification asks for less).
 constexpr int kDefaultMaxGroup = 256;
 constexpr int64_t kDefaultLocalBytes = 32 << 10;
-// Extensions that code may make use of; those that boards tell of.
-constexpr const char* kFeatures[] = {"cl_khr_fp16", "cl_khr_fp64",
-                                     "cl_khr_integer_dot_product",
-                                     "cl_khr_subgroups"};
 
 absl::StatusOr<c_like::DeviceSource> Emit(const LoweredProgram& program,
                                           const Workload& workload,
@@ -58,10 +55,10 @@ absl::StatusOr<Target> OpenClCodeGenerator::Complete(Target target) const {
                               "that are named, such as +cl_khr_fp16"));
     }
     const std::string name = feature.substr(1);
-    if (std::find(std::begin(kFeatures), std::end(kFeatures), name) ==
-        std::end(kFeatures)) {
+    if (std::find(std::begin(kOpenClFeatures), std::end(kOpenClFeatures),
+                  name) == std::end(kOpenClFeatures)) {
       return bad(absl::StrCat("unknown feature '", name, "'; known are ",
-                              absl::StrJoin(kFeatures, ", ")));
+                              absl::StrJoin(kOpenClFeatures, ", ")));
     }
   }
   if (target.vector_bits == 0) target.vector_bits = kDefaultVectorBits;

@@ -78,9 +78,8 @@ TEST(ProcessorTarget, NamesProcessorsAsLlvmDoes) {
 
 TEST(ProcessorTarget, WhatAVirtualMachineHidesIsLeftOut) {
   // A Zen 4 whose host shows AVX2 alone.
-  const auto target =
-      Of("x86_64",
-         X86("AuthenticAMD", 25, 17, absl::StrCat(kV2, " ", kV3, " sse4a")));
+  const auto target = Of("x86_64", X86("AuthenticAMD", 25, 17,
+                                       absl::StrCat(kV2, " ", kV3, " sse4a")));
   ASSERT_TRUE(target.ok()) << target.status();
   EXPECT_EQ(target->mcpu, "znver4");
   EXPECT_EQ(target->vector_bits, 256);
