@@ -17,7 +17,8 @@ absl::StatusOr<v1::RunResponse> AskRunWorker(
   absl::StatusOr<v1::RunResponse> response =
       worker->channel().ReceiveMessage<v1::RunResponse>(
           nullptr, static_cast<int>(options.wall_limit_ms + kWallBackstopMs));
-  if (!response.ok()) worker->Kill();
+  // One that hung up is ending by itself, and its end says why.
+  if (!response.ok() && !absl::IsOutOfRange(response.status())) worker->Kill();
   const absl::StatusOr<v1::Exited> exited = worker->WaitExited(kWorkerEndLimit);
   if (response.ok() && !response->has_failure()) return response;
   std::string detail = "no answer";
