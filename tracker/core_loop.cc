@@ -53,7 +53,8 @@ void CoreLoop::Run() {
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (i % kGroup == 0) core_.BeginGroup();
       inputs[i](core_);
-      if ((i + 1) % kGroup == 0 || i + 1 == inputs.size()) core_.EndGroup();
+      if ((i + 1) % kGroup != 0 && i + 1 != inputs.size()) continue;
+      core_.EndGroup();
       DeliverAll();
     }
     if (const auto now = std::chrono::steady_clock::now(); now >= next_tick) {

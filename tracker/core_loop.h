@@ -30,7 +30,8 @@ class CoreLoop {
   ~CoreLoop();
 
   // Runs `input` on the loop's thread, after everything posted before it, then
-  // delivers its actions. Never blocks. From any thread.
+  // delivers its actions, with those of others that waited beside it. Never
+  // blocks. From any thread.
   void Post(std::function<void(TrackerCore&)> input);
 
  private:

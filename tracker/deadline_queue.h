@@ -5,7 +5,6 @@
 #define REGATTA_TRACKER_DEADLINE_QUEUE_H_
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "tracker/indexed_map.h"
 
 namespace regatta {
 
@@ -58,7 +58,7 @@ class DeadlineQueue {
   }
 
  private:
-  std::map<std::string, SteadyTime, std::less<>> times_;
+  IndexedMap<std::string, SteadyTime> times_;
   std::set<std::pair<SteadyTime, std::string>> queue_;
 };
 

@@ -10,7 +10,7 @@ namespace regatta {
 Agent& DeviceRegistry::Upsert(std::string_view agent_id) {
   auto it = agents_.find(agent_id);
   if (it == agents_.end()) {
-    it = agents_.emplace(std::string(agent_id), Agent()).first;
+    it = agents_.try_emplace(agent_id).first;
     it->second.id = it->first;
   }
   return it->second;

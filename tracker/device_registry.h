@@ -23,6 +23,7 @@
 #include "tracker/dispatch_queue.h"
 #include "tracker/fleet_store.h"
 #include "tracker/health.h"
+#include "tracker/indexed_map.h"
 
 namespace regatta {
 
@@ -137,13 +138,9 @@ class DeviceRegistry {
   // All devices that agree with the key, present or not.
   const std::set<std::string>& Matching(const MatchKey& key) const;
 
-  std::map<std::string, Agent, std::less<>>& agents() { return agents_; }
-  const std::map<std::string, Agent, std::less<>>& agents() const {
-    return agents_;
-  }
-  const std::map<std::string, Device, std::less<>>& devices() const {
-    return devices_;
-  }
+  IndexedMap<std::string, Agent>& agents() { return agents_; }
+  const IndexedMap<std::string, Agent>& agents() const { return agents_; }
+  const IndexedMap<std::string, Device>& devices() const { return devices_; }
 
  private:
   struct Class {
@@ -155,8 +152,8 @@ class DeviceRegistry {
   // Adds the device to the sums of its class, or takes it out.
   void Count(const Device& device, bool unreported, int64_t sign);
 
-  std::map<std::string, Agent, std::less<>> agents_;
-  std::map<std::string, Device, std::less<>> devices_;
+  IndexedMap<std::string, Agent> agents_;
+  IndexedMap<std::string, Device> devices_;
   std::map<std::string, Class, std::less<>> classes_;
   std::set<std::string> unreported_;
   std::set<std::string> touched_;

@@ -250,7 +250,8 @@ void DispatchQueue::StartRunning(const Entry& entry) {
   shares.tasks[entry.job].Start(entry.task);
   const double estimate = CostOf(entry) * std::max(1, entry.trials);
   ChargeSeconds(entry, estimate);
-  CHECK(running_.emplace(entry.assignment_id, Running{entry, estimate}).second)
+  CHECK(running_.try_emplace(entry.assignment_id, Running{entry, estimate})
+            .second)
       << entry.assignment_id << " runs already";
 }
 

@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "tracker/fair_share.h"
+#include "tracker/indexed_map.h"
 
 namespace regatta {
 
@@ -151,7 +152,7 @@ class DispatchQueue {
 
   std::map<MatchKey, Bands> queues_;
   std::map<std::pair<std::string, int32_t>, Shares> shares_;  // class, priority
-  std::map<std::string, Running, std::less<>> running_;
+  IndexedMap<std::string, Running> running_;
   std::map<std::pair<std::string, std::string>, int> held_;  // class, user
   const std::map<std::string, Grant> grants_;
 };

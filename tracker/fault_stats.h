@@ -23,6 +23,7 @@
 
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "tracker/indexed_map.h"
 
 namespace regatta {
 
@@ -80,7 +81,7 @@ class FaultStats {
   bool ClassIsWell(const Board& board) const;
   bool ClassBootsWell(const Board& board, SteadyTime now);
 
-  std::map<std::string, Board, std::less<>> boards_;
+  IndexedMap<std::string, Board> boards_;
   std::map<std::string, Class, std::less<>> classes_;
 };
 

@@ -9,8 +9,8 @@ namespace regatta {
 Lease& LeaseTable::Add(Lease lease) {
   by_agent_[lease.agent_id].insert(lease.assignment_id);
   queue_.Set(lease.assignment_id, lease.deadline);
-  std::string id = lease.assignment_id;
-  auto [it, inserted] = leases_.emplace(std::move(id), std::move(lease));
+  const std::string id = lease.assignment_id;
+  auto [it, inserted] = leases_.try_emplace(id, std::move(lease));
   CHECK(inserted) << "assignment " << it->first << " is leased already";
   return it->second;
 }
@@ -70,7 +70,8 @@ void LeaseTable::CheckIndices() const {
   for (const auto& [id, lease] : leases_) {
     const auto queued = queue_.Find(id);
     CHECK(queued && *queued <= lease.deadline) << id;
-    CHECK(by_agent_.at(lease.agent_id).contains(id)) << id;
+    const auto agent = by_agent_.find(lease.agent_id);
+    CHECK(agent != by_agent_.end() && agent->second.contains(id)) << id;
   }
 }
 

@@ -15,7 +15,6 @@
 #define REGATTA_TRACKER_LEASE_TABLE_H_
 
 #include <cstdint>
-#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -24,6 +23,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "tracker/deadline_queue.h"
+#include "tracker/indexed_map.h"
 
 namespace regatta {
 
@@ -69,17 +69,15 @@ class LeaseTable {
   // This process was stalled: moves every deadline, and excuses losses.
   void ExtendAll(absl::Duration stall, SteadyTime excused_until);
 
-  const std::map<std::string, Lease, std::less<>>& all() const {
-    return leases_;
-  }
+  const IndexedMap<std::string, Lease>& all() const { return leases_; }
 
   // CHECKs what is kept beside the leases against them.
   void CheckIndices() const;
 
  private:
   int64_t epoch_;
-  std::map<std::string, Lease, std::less<>> leases_;
-  std::map<std::string, std::set<std::string>, std::less<>> by_agent_;
+  IndexedMap<std::string, Lease> leases_;
+  IndexedMap<std::string, std::set<std::string>> by_agent_;
   // Deadlines or earlier: one that moved on moves here once it would have come.
   DeadlineQueue queue_;
 };

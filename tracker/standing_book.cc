@@ -116,7 +116,7 @@ absl::Status StandingBook::Commit(std::vector<v1::DeviceStanding> standings,
 absl::Status StandingBook::Flush() {
   if (dirty_.empty() && unwritten_.empty()) return absl::OkStatus();
   std::vector<v1::DeviceStanding> changed;
-  for (const std::string& id : dirty_) changed.push_back(standings_.at(id));
+  for (const std::string& id : dirty_) changed.push_back(standings_.find(id)->second);
   RETURN_IF_ERROR(store_.PutDevices(changed, unwritten_));
   dirty_.clear();
   unwritten_.clear();

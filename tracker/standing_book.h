@@ -21,12 +21,13 @@
 #include "base/clock.h"
 #include "regatta/v1/device_control.pb.h"
 #include "tracker/fleet_store.h"
+#include "tracker/indexed_map.h"
 
 namespace regatta {
 
 class StandingBook {
  public:
-  using Standings = std::map<std::string, v1::DeviceStanding, std::less<>>;
+  using Standings = IndexedMap<std::string, v1::DeviceStanding>;
 
   // Takes up what the store has. The references outlive the book.
   StandingBook(const Clock& clock, FleetStore& store);

@@ -3,9 +3,9 @@
 #define REGATTA_TRACKER_STREAM_TABLE_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 #include <utility>
 
 namespace regatta {
@@ -34,7 +34,7 @@ class StreamTable {
  private:
   mutable std::mutex mutex_;
   uint64_t last_ = 0;
-  std::map<Id, std::shared_ptr<Reactor>> reactors_;
+  std::unordered_map<Id, std::shared_ptr<Reactor>> reactors_;
 };
 
 }  // namespace regatta

@@ -77,7 +77,7 @@ void TrackerCore::OnHello(SessionId session, const v1::Hello& hello) {
   agent.measure_only = !hello.trusted_builders().empty();
   agent.devices_follow = hello.devices_follow();
   agent.returns_by.reset();
-  agent.local = unnamed_sessions_.at(session).local;
+  agent.local = unnamed_sessions_.find(session)->second.local;
   if (!agent.devices_follow) TakeDevices(agent, hello.devices());
   unnamed_sessions_.erase(session);
   sessions_[session] = agent.id;

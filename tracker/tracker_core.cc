@@ -10,6 +10,10 @@
 namespace regatta {
 namespace {
 
+// A message to a server stays below this, far from gRPC's limit of 4 MiB.
+constexpr size_t kForwardBytes = size_t{512} << 10;
+
+
 std::map<std::string, PowerHook> HooksOf(const FleetConfig& fleet) {
   std::map<std::string, PowerHook> hooks;
   for (const auto& [id, board] : fleet.boards) {
@@ -83,7 +87,7 @@ TrackerCore::TrackerCore(const TrackerOptions& options, const Clock& clock,
 void TrackerCore::SessionOpened(SessionId session,
                                 const SessionCaller& caller) {
   unnamed_sessions_[session] = {clock_.Steady(), caller.local};
-  if (caller.identity) callers_.emplace(session, *caller.identity);
+  if (caller.identity) callers_.try_emplace(session, *caller.identity);
   RoomForSession(session);
 }
 
@@ -252,6 +256,7 @@ std::vector<Action> TrackerCore::TakeActions() {
   for (v1::DeviceEvent& event : standings_.TakeNews()) {
     actions_.push_back(Announce{std::move(event)});
   }
+  open_results_.clear();
   return std::exchange(actions_, {});
 }
 
@@ -266,6 +271,23 @@ void TrackerCore::Close(SessionId session, const absl::Status& status) {
 
 void TrackerCore::Send(StreamId stream, v1::DispatchEvent event) {
   actions_.push_back(SendToServer{stream, std::move(event)});
+}
+
+void TrackerCore::SendResult(StreamId stream, const v1::TrialResult& result) {
+  v1::DispatchEvent* event = nullptr;
+  const auto open = open_results_.find(stream);
+  if (open != open_results_.end()) {
+    event = &std::get<SendToServer>(actions_[open->second.action]).event;
+  } else {
+    Send(stream, v1::DispatchEvent());
+    event = &std::get<SendToServer>(actions_.back()).event;
+  }
+  OpenResults& into =
+      open_results_.try_emplace(stream, OpenResults{actions_.size() - 1, 0})
+          .first->second;
+  *event->mutable_results()->add_results() = result;
+  into.bytes += result.ByteSizeLong();
+  if (into.bytes >= kForwardBytes) open_results_.erase(stream);
 }
 
 void TrackerCore::Close(StreamId stream, const absl::Status& status) {

@@ -44,6 +44,7 @@
 #include "tracker/dispatch_queue.h"
 #include "tracker/fault_stats.h"
 #include "tracker/fleet_store.h"
+#include "tracker/indexed_map.h"
 #include "tracker/lease_table.h"
 #include "tracker/module_relay.h"
 #include "tracker/power_book.h"
@@ -422,6 +423,8 @@ class TrackerCore {
   void Send(SessionId session, v1::TrackerMessage message);
   void Close(SessionId session, const absl::Status& status);
   void Send(StreamId stream, v1::DispatchEvent event);
+  // With others that were taken in together with it.
+  void SendResult(StreamId stream, const v1::TrialResult& result);
   void Close(StreamId stream, const absl::Status& status);
   // Ends every input: dispatches and reports what the input made possible.
   void Settle();
@@ -432,12 +435,18 @@ class TrackerCore {
   FleetStore& store_;
   const SteadyTime started_;
   std::vector<Action> actions_;
+  // Events in actions_ that take more results.
+  struct OpenResults {
+    size_t action = 0;
+    size_t bytes = 0;
+  };
+  std::map<StreamId, OpenResults> open_results_;
   TrackerCounts counts_;
 
   // Sessions that said Hello know their agent; the others when they opened.
-  std::map<SessionId, std::string> sessions_;
-  std::map<SessionId, Unnamed> unnamed_sessions_;
-  std::map<SessionId, Identity> callers_;     // of those with certificates
+  IndexedMap<SessionId, std::string> sessions_;
+  IndexedMap<SessionId, Unnamed> unnamed_sessions_;
+  IndexedMap<SessionId, Identity> callers_;     // of those with certificates
   std::map<std::string, SteadyTime> barred_;  // agents, until when
   std::map<StreamId, std::string> streams_;   // "": not attached yet
   std::map<std::string, Server, std::less<>> servers_;
@@ -460,7 +469,7 @@ class TrackerCore {
   ResultBuffer results_;
   ModuleRelay relay_;
   int64_t builders_seen_ = 0;  // relay_.change() when boards were looked at
-  std::map<std::string, WorkItem, std::less<>> works_;
+  IndexedMap<std::string, WorkItem> works_;
   std::unordered_map<std::string, std::string> work_of_trial_;
   std::map<std::string, SteadyTime> cancelling_;  // until when
 

@@ -10,9 +10,6 @@
 namespace regatta {
 namespace {
 
-// A message to a server stays below this, far from gRPC's limit of 4 MiB.
-constexpr size_t kForwardBytes = size_t{512} << 10;
-
 std::string TrialKey(std::string_view server_id, std::string_view trial_id) {
   return absl::StrCat(std::string(server_id), "/", std::string(trial_id));
 }
@@ -240,16 +237,9 @@ void TrackerCore::Forward(const std::string& server_id,
                           const std::vector<const v1::TrialResult*>& results) {
   auto server = servers_.find(server_id);
   if (server == servers_.end() || !server->second.stream) return;
-  v1::DispatchEvent event;
-  size_t bytes = 0;
   for (const v1::TrialResult* result : results) {
-    *event.mutable_results()->add_results() = *result;
-    bytes += result->ByteSizeLong();
-    if (bytes < kForwardBytes) continue;
-    Send(*server->second.stream, std::exchange(event, v1::DispatchEvent()));
-    bytes = 0;
+    SendResult(*server->second.stream, *result);
   }
-  if (event.has_results()) Send(*server->second.stream, std::move(event));
 }
 
 WorkItem* TrackerCore::FindWorkOfTrial(std::string_view server_id,
