@@ -58,7 +58,7 @@ class DeadlineQueue {
   }
 
  private:
-  IndexedMap<std::string, SteadyTime> times_;
+  NameMap<SteadyTime> times_;
   std::set<std::pair<SteadyTime, std::string>> queue_;
 };
 

@@ -152,7 +152,7 @@ class DispatchQueue {
 
   std::map<MatchKey, Bands> queues_;
   std::map<std::pair<std::string, int32_t>, Shares> shares_;  // class, priority
-  IndexedMap<std::string, Running> running_;
+  NameMap<Running> running_;
   std::map<std::pair<std::string, std::string>, int> held_;  // class, user
   const std::map<std::string, Grant> grants_;
 };

@@ -1,6 +1,6 @@
-// A map in the order of its keys, whose lookups do not walk a tree: with ten
-// thousand entries such a walk misses the processor's caches at each step.
-// Iterators and references stay valid until their own entry is erased.
+// Maps whose lookups do not walk a tree: with ten thousand entries such a walk
+// misses the processor's caches at each step. Their references stay valid until
+// their own entry is erased.
 //
 // Not thread-safe.
 #ifndef REGATTA_TRACKER_INDEXED_MAP_H_
@@ -17,6 +17,18 @@
 
 namespace regatta {
 
+// A map of names without an order: what it is iterated for may not show in what
+// the tracker does.
+struct NameHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view name) const {
+    return std::hash<std::string_view>()(name);
+  }
+};
+template <typename T>
+using NameMap = std::unordered_map<std::string, T, NameHash, std::equal_to<>>;
+
+// A map in the order of its keys.
 template <typename Key, typename T>
 class IndexedMap {
   using Map = std::map<Key, T, std::less<>>;

@@ -77,7 +77,7 @@ class LeaseTable {
  private:
   int64_t epoch_;
   IndexedMap<std::string, Lease> leases_;
-  IndexedMap<std::string, std::set<std::string>> by_agent_;
+  NameMap<std::set<std::string>> by_agent_;
   // Deadlines or earlier: one that moved on moves here once it would have come.
   DeadlineQueue queue_;
 };

@@ -17,6 +17,7 @@
 #include "base/log_flag.h"
 #include "base/metrics/process_metrics.h"
 #include "base/random.h"
+#include "base/scheduling.h"
 #include "base/status_macros.h"
 #include "base/stop_signals.h"
 #include "proto/grpc_log_service.h"
@@ -137,6 +138,7 @@ int Serve(const Flags& flags) {
     setrlimit(RLIMIT_NOFILE, &files);
   }
   BlockStopSignals();
+  YieldToOthers();
 
   if (absl::Status valid = Validate(flags.options); !valid.ok()) {
     ReportFailure(std::string(valid.message()));

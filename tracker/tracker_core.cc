@@ -252,7 +252,7 @@ void TrackerCore::Goodbye(absl::Duration reconnect_after) {
   FlushStore();
 }
 
-std::vector<Action> TrackerCore::TakeActions() {
+std::deque<Action> TrackerCore::TakeActions() {
   for (v1::DeviceEvent& event : standings_.TakeNews()) {
     actions_.push_back(Announce{std::move(event)});
   }

@@ -22,6 +22,7 @@
 #define REGATTA_TRACKER_TRACKER_CORE_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -106,7 +107,7 @@ class TrackerCore {
   void BeginGroup();
   void EndGroup();
 
-  std::vector<Action> TakeActions();
+  std::deque<Action> TakeActions();
 
   // For simulations: CHECKs everything that is kept so as not to look at all
   // agents, devices and leases at every step, by looking at all of them.
@@ -434,7 +435,7 @@ class TrackerCore {
   Random& random_;
   FleetStore& store_;
   const SteadyTime started_;
-  std::vector<Action> actions_;
+  std::deque<Action> actions_;
   // Events in actions_ that take more results.
   struct OpenResults {
     size_t action = 0;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -42,8 +43,11 @@ constexpr int kIdleMs = 600'000;
 constexpr absl::Duration kUnproven = absl::Seconds(30);
 constexpr int kMaxStreamsPerConnection = 256;
 constexpr int kMaxMetadataBytes = 16 << 10;
-// Handshakes cost; a fleet that comes back at once is let in at this pace.
+// Handshakes cost; a fleet that comes back at once is let in at this pace. The
+// rest waits here: what the kernel's own queue has no room for it forgets, and
+// a client hears of that half a minute later.
 constexpr double kConnectionsPerSecond = 500;
+constexpr size_t kMostWaiting = 8'192;
 constexpr absl::Duration kTick = absl::Seconds(1);
 // Seconds until a changed folder or a revocation counts for calls that go on.
 constexpr int kTicksPerRefresh = 5;
@@ -108,38 +112,46 @@ class GuardedServer::Listener {
     bool proven = false;
   };
 
+  struct Waiting {
+    UniqueFd fd;
+    PeerText peer;
+  };
+
   void Run() {
     const Clock& clock = *guard_.clock;
     RateLimit pace(kConnectionsPerSecond, kConnectionsPerSecond,
                    clock.Steady());
     SteadyTime next_tick = clock.Steady() + kTick;
     int ticks = 0;
-    bool accepting = true;
+    bool accepting = true;  // or not before the next tick
     while (true) {
       std::vector<pollfd> wait = {{stop_.get(), POLLIN, 0}};
       for (const UniqueFd& fd : listening_.fds) {
-        wait.push_back({accepting ? fd.get() : -1, POLLIN, 0});
+        const bool room = accepting && waiting_.size() < kMostWaiting;
+        wait.push_back({room ? fd.get() : -1, POLLIN, 0});
       }
-      const absl::Duration left = next_tick - clock.Steady();
+      absl::Duration left = next_tick - clock.Steady();
+      if (!waiting_.empty()) {
+        left = std::min(left, pace.WaitFor(1, clock.Steady()));
+      }
       poll(wait.data(), wait.size(),
            static_cast<int>(
                std::max<int64_t>(0, absl::ToInt64Milliseconds(left) + 1)));
       if (wait[0].revents != 0) return;
-      accepting = true;
       for (size_t i = 1; i < wait.size() && accepting; ++i) {
-        if (wait[i].revents != 0) accepting = Accept(wait[i].fd, &pace);
+        if (wait[i].revents != 0) accepting = Accept(wait[i].fd);
       }
+      while (!waiting_.empty() && pace.Take(1, clock.Steady())) LetIn();
       if (clock.Steady() < next_tick) continue;
       next_tick = clock.Steady() + kTick;
+      accepting = true;
       Tick();
       if (++ticks % kTicksPerRefresh == 0) each_refresh_();
     }
   }
 
   // False: not before the next tick.
-  bool Accept(int listener, RateLimit* pace) {
-    const SteadyTime now = guard_.clock->Steady();
-    if (!pace->Take(1, now)) return false;
+  bool Accept(int listener) {
     sockaddr_storage address = {};
     socklen_t size = sizeof address;
     UniqueFd fd(accept4(listener, reinterpret_cast<sockaddr*>(&address), &size,
@@ -149,7 +161,18 @@ class GuardedServer::Listener {
       return errno != EMFILE && errno != ENFILE && errno != ENOBUFS &&
              errno != ENOMEM;
     }
-    const PeerText peer = DescribePeer(address);
+    waiting_.push_back({std::move(fd), DescribePeer(address)});
+    return true;
+  }
+
+  // Hands the one that waits longest to gRPC.
+  void LetIn() {
+    const SteadyTime now = guard_.clock->Steady();
+    UniqueFd fd = std::move(waiting_.front().fd);
+    const PeerText peer = std::move(waiting_.front().peer);
+    waiting_.pop_front();
+    char byte;
+    if (recv(fd.get(), &byte, 1, MSG_PEEK) == 0) return;  // it hung up
     struct stat file = {};
     fstat(fd.get(), &file);
     {
@@ -157,8 +180,7 @@ class GuardedServer::Listener {
       const ConnectionGate::Verdict verdict =
           gate_.Arrived(peer.peer, peer.address, peer.loopback, now);
       if (verdict != ConnectionGate::Verdict::kTake) {
-        Refused(peer.address, verdict);
-        return true;
+        return Refused(peer.address, verdict);
       }
       sockets_[peer.peer] = {fd.get(), file.st_ino, now};
     }
@@ -168,7 +190,6 @@ class GuardedServer::Listener {
     connection.listener_fd = -1;
     connection.fd = fd.Release();  // gRPC's from here on
     acceptor_->HandleNewConnection(&connection);
-    return true;
   }
 
   void Refused(const std::string& address, ConnectionGate::Verdict verdict) {
@@ -234,6 +255,7 @@ class GuardedServer::Listener {
   std::mutex mutex_;
   ConnectionGate gate_;
   std::map<std::string, Socket> sockets_;  // by peer
+  std::deque<Waiting> waiting_;            // Run's own; oldest first
   std::thread thread_;
 };
 

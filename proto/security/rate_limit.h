@@ -24,6 +24,12 @@ class RateLimit {
     return true;
   }
 
+  // How long until `amount` is there.
+  absl::Duration WaitFor(double amount, SteadyTime now) {
+    Refill(now);
+    return absl::Seconds(std::max(0.0, amount - left_) / per_second_);
+  }
+
   // Takes `amount` whether it is there or not; returns how long to wait before
   // the next is taken.
   absl::Duration Owe(double amount, SteadyTime now) {

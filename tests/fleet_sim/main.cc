@@ -17,6 +17,7 @@
 #include "CLI/CLI.hpp"
 #include "base/lock_checks.h"
 #include "base/log.h"
+#include "base/scheduling.h"
 #include "tests/fleet_sim/campaign.h"
 #include "tests/support/process.h"
 
@@ -106,6 +107,7 @@ void AddFlags(CLI::App* app, CampaignOptions* options) {
 int Main(int argc, char** argv) {
   SetLogProgram("fleet_sim");
   SkipLockChecks();
+  YieldToOthers();
   SetLogThreshold(LogLevel::kError);  // thousands of agents' lines
   CampaignOptions options;
   CLI::App app("Simulates a fleet of boards against a real tracker and server",

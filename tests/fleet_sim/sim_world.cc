@@ -97,12 +97,13 @@ class SimWorld::Slot : public BoardLink {
 
   void Send(v1::AgentMessage message) override {
     if (world_->options_.latency == absl::ZeroDuration()) {
-      return Transmit(message);
+      return Transmit(std::move(message));
     }
     last_out_ = std::max(last_out_, world_->clock_.Steady() + world_->Delay());
     world_->At(last_out_,
-               [this, connection = connection_, message = std::move(message)] {
-                 if (connection == connection_) Transmit(message);
+               [this, connection = connection_,
+                message = std::move(message)]() mutable {
+                 if (connection == connection_) Transmit(std::move(message));
                });
   }
 
@@ -114,7 +115,7 @@ class SimWorld::Slot : public BoardLink {
   void Drop() { client_.reset(); }
 
  private:
-  void Transmit(const v1::AgentMessage& message) {
+  void Transmit(v1::AgentMessage message) {
     const SteadyTime now = world_->clock_.Steady();
     if (message.has_heartbeat()) {
       heartbeats_[message.heartbeat().sequence()] = now;
@@ -122,7 +123,7 @@ class SimWorld::Slot : public BoardLink {
     for (const v1::SpooledResult& spooled : message.result_batch().results()) {
       results_.try_emplace(spooled.result().spec().trial_id(), now);
     }
-    client_->Send(message);
+    client_->Send(std::move(message));
   }
 
   void Received(SteadyTime at, const v1::TrackerMessage& message) {

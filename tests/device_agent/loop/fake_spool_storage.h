@@ -21,6 +21,8 @@ struct FakeDisk {
   bool broken = false;    // every write and sync fails
   int64_t capacity = -1;  // bytes; what does not fit is not written
   bool rewrites_fail = false;  // no room for a second file
+  // The content is what is durable and more behind it.
+  bool grown = false;
   int64_t operations = 0;
   int64_t syncs = 0;
 
@@ -29,6 +31,14 @@ struct FakeDisk {
     ++operations;
     if (fail_at >= 0 && fail_at-- == 0) return true;
     return broken;
+  }
+  void SyncContent() {
+    if (grown) {
+      durable.append(content, durable.size());
+    } else {
+      durable = content;
+    }
+    grown = true;
   }
   // The power goes: of what was not synced only a prefix may be left. (The
   // process's own death loses nothing: just open the disk again.)
@@ -41,6 +51,7 @@ struct FakeDisk {
       content = durable;
     }
     durable = content;
+    grown = true;
   }
 };
 
@@ -72,12 +83,13 @@ class FakeSpoolStorage : public SpoolStorage {
   absl::Status Sync() override {
     ++disk_->syncs;
     if (disk_->Fails()) return absl::InternalError("fake sync failed");
-    disk_->durable = disk_->content;
+    disk_->SyncContent();
     return absl::OkStatus();
   }
   absl::Status Truncate(int64_t size) override {
     if (disk_->Fails()) return absl::InternalError("fake truncate failed");
     disk_->content.resize(static_cast<size_t>(size));
+    disk_->grown = false;
     return absl::OkStatus();
   }
   absl::Status Keep(std::string_view head,
@@ -91,6 +103,7 @@ class FakeSpoolStorage : public SpoolStorage {
                                      static_cast<size_t>(range.size));
     }
     disk_->content = disk_->durable = fresh;
+    disk_->grown = true;
     return absl::OkStatus();
   }
 
