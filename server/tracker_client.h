@@ -1,6 +1,7 @@
 // The dispatcher over gRPC: one stream to the tracker, opened again for ever.
 //
-// Reconnects after 100 ms, doubling to 2 s, and starts over once attached.
+// Reconnects after 100 ms, doubling to 2 s, and starts over once attached. A
+// try has 30 s: the tracker may be far away, or have a whole fleet before it.
 // Listener calls come from one thread of its own.
 //
 // Thread safety: all methods may be called from any thread; Start and Stop once
