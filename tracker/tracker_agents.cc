@@ -370,10 +370,13 @@ void TrackerCore::EndByResult(Agent& agent, const v1::SpooledResult& spooled,
         result.outcome() == v1::OUTCOME_CANCELLED) {
       Requeue(*work);
     } else {
-      RequeueLost(*work, device_id,
-                  absl::StrCat("agent ", agent.id,
-                               " ended it without a result for each trial"),
-                  /*device_fault=*/false);
+      RequeueLost(
+          *work, device_id,
+          absl::StrCat(
+              "agent ", agent.id, " ended it without a result for each trial",
+              IsNoResult(result.outcome()) ? ": " : "",
+              IsNoResult(result.outcome()) ? Brief(result.detail()) : ""),
+          /*device_fault=*/false);
     }
     if (work->state == WorkItem::State::kFinished) work->finished_by = agent.id;
   } else if (work != nullptr && work->state == WorkItem::State::kQueued &&

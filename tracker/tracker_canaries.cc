@@ -28,8 +28,8 @@ bool TrackerCore::HasCanary(const Device& device) const {
   return device.no_canary.empty() && canaries_.Has(device.key, device.info);
 }
 
-bool TrackerCore::WantsCanary(const Device& device, int load,
-                              SteadyTime now) const {
+bool TrackerCore::WantsCanary(const Agent& agent, const Device& device,
+                              int load, SteadyTime now) const {
   const v1::DeviceStanding& standing =
       *standings_.Find(device.info.device_id());
   return standing.canaries_owed() > 0 && device.canary.empty() &&
@@ -38,7 +38,7 @@ bool TrackerCore::WantsCanary(const Device& device, int load,
          standing.trust() != v1::TRUST_PENDING &&
          standing.trust() != v1::TRUST_BROKEN && HasCanary(device) &&
          load < device.info.credit() && now >= device.not_before &&
-         now >= device.canary_after;
+         now >= device.canary_after && !WaitsForBuilder(agent, device);
 }
 
 void TrackerCore::OfferCanaries(const v1::Canaries& canaries) {
@@ -84,7 +84,8 @@ void TrackerCore::StartCanaries() {
     if (device == nullptr) continue;
     Agent& agent = *registry_.FindAgent(device->agent_id);
     const int load = leases_.Load(agent.id, device_id);
-    if (!Available(agent) || !WantsCanary(*device, load, clock_.Steady())) {
+    if (!Available(agent) ||
+        !WantsCanary(agent, *device, load, clock_.Steady())) {
       continue;
     }
     const std::string id =
@@ -270,7 +271,12 @@ bool TrackerCore::HasProvenPeer(const Device& device) const {
 
 void TrackerCore::AdvanceCanaries(SteadyTime now) {
   std::vector<std::string> overdue;
-  for (const auto& [id, run] : canary_runs_) {
+  for (auto& [id, run] : canary_runs_) {
+    const Device& device = *registry_.FindDevice(run.device_id);
+    if (WaitsForBuilder(*registry_.FindAgent(device.agent_id), device)) {
+      // Nothing that the board could do; its agent ends it in time.
+      run.deadline = now + options_.canary_limit;
+    }
     if (now >= run.deadline) overdue.push_back(id);
   }
   for (const std::string& id : overdue) {

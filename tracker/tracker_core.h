@@ -210,7 +210,8 @@ class TrackerCore {
 
   // --- canaries (tracker_canaries.cc)
   bool HasCanary(const Device& device) const;
-  bool WantsCanary(const Device& device, int load, SteadyTime now) const;
+  bool WantsCanary(const Agent& agent, const Device& device, int load,
+                   SteadyTime now) const;
   void OfferCanaries(const v1::Canaries& canaries);
   void StartCanaries();
   void OnCanaryResult(Agent& agent, const v1::SpooledResult& spooled);

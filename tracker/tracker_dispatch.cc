@@ -182,7 +182,9 @@ NotFree TrackerCore::WhyNotFree(const Agent& agent, const Device& device,
   if (agent.session && agent.loop.stuck()) return NotFree::kStuck;
   if (!Available(agent)) return NotFree::kAway;
   // One that is away has yet to come before it can be proven.
-  if (no_jobs != NotFree::kFree) return no_jobs;
+  if (no_jobs != NotFree::kFree) {
+    return WaitsForBuilder(agent, device) ? NotFree::kNoBuilder : no_jobs;
+  }
   if (IsDraining(device.info.health()) || device.info.credit() == 0) {
     return NotFree::kDraining;
   }
@@ -209,7 +211,7 @@ void TrackerCore::Reindex(Agent& agent) {
       registry_.SetFree(device, std::nullopt);
     }
     if (Available(agent) && !IsDraining(device.info.health()) &&
-        WantsCanary(device, load, now)) {
+        WantsCanary(agent, device, load, now)) {
       wants_canary_.insert(id);
     }
     RefreshState(device, agent);

@@ -191,7 +191,7 @@ void TrackerCore::CheckLook(const Agent& agent, SteadyTime now) const {
     CHECK(device.free.has_value() == (why == NotFree::kFree)) << id;
     CHECK(device.serving == TakesMoreSoon(why)) << id;
     CHECK(!Available(agent) || IsDraining(device.info.health()) ||
-          !WantsCanary(device, load, now))
+          !WantsCanary(agent, device, load, now))
         << id << " wants a canary, and none was begun";
     CHECK(standing.trust() != v1::TRUST_HEALTHY ||
           standing.canaries_owed() > 0 || !HasCanary(device) ||

@@ -156,7 +156,8 @@ void TrackerCore::RefreshState(Device& device, const Agent& agent) {
     state = "waiting";  // what is known of it is from before
   } else if (IsDraining(device.info.health())) {
     state = "draining";
-  } else if (standing.trust() == v1::TRUST_UNKNOWN && HasCanary(device)) {
+  } else if (standing.trust() == v1::TRUST_UNKNOWN && HasCanary(device) &&
+             !WaitsForBuilder(agent, device)) {
     state = "checking";
   } else if (leases_.Load(agent.id, device.info.device_id()) > 0) {
     state = "busy";

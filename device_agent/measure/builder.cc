@@ -41,13 +41,6 @@ absl::Status NoReference(v1::Outcome outcome, const std::string& detail) {
              : absl::InternalError(detail);
 }
 
-// What an error of whoever builds means for a trial.
-Ending FailureOf(const absl::Status& status) {
-  return {absl::IsCancelled(status) ? v1::OUTCOME_CANCELLED
-                                    : v1::OUTCOME_DEVICE_FAULT,
-          std::string(status.message())};
-}
-
 }  // namespace
 
 std::shared_ptr<const BuiltCode> ModuleCache::Find(const std::string& key) {
@@ -78,6 +71,18 @@ Builder::Builder(BuilderOptions options, std::unique_ptr<BuildWorker> worker,
       modules_(modules),
       references_(references),
       clock_(clock) {}
+
+Ending Builder::FailureOf(const absl::Status& status) const {
+  std::string detail(status.message());
+  if (absl::IsCancelled(status)) {
+    return {v1::OUTCOME_CANCELLED, std::move(detail)};
+  }
+  const bool unanswered =
+      absl::IsDeadlineExceeded(status) || absl::IsUnavailable(status);
+  return {unanswered && !worker_->on_board() ? v1::OUTCOME_AGENT_LOST
+                                             : v1::OUTCOME_DEVICE_FAULT,
+          std::move(detail)};
+}
 
 absl::StatusOr<CoreLocks::Held> Builder::TakeCore(
     const Cancelled& cancelled) const {
@@ -214,9 +219,11 @@ absl::StatusOr<UniqueFd> Builder::MakeReference(const v1::TrialSpec& spec,
     ASSIGN_OR_RETURN(core, TakeCore(cancelled));
   }
   ASSIGN_OR_RETURN(UniqueFd file, CreateMemoryFile("reference"));
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<RunClient> worker,
-      RunClient::Start(options, spawner_, run, reply.file.get(), file.get()));
+  absl::StatusOr<std::unique_ptr<RunClient>> started =
+      RunClient::Start(options, spawner_, run, reply.file.get(), file.get());
+  // Whatever the spawner lacks is lacking here.
+  if (!started.ok()) return absl::InternalError(started.status().message());
+  const std::unique_ptr<RunClient> worker = *std::move(started);
   worker->WaitVerified();
   worker->End();
   if (worker->ending().has_value()) {

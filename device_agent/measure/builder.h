@@ -79,6 +79,9 @@ class Builder {
  private:
   using Cancelled = std::function<bool()>;
 
+  // What an error of whoever builds means for a trial. Builders elsewhere that
+  // do not answer are no fault of this board: the trial has no result here.
+  Ending FailureOf(const absl::Status& status) const;
   absl::StatusOr<CoreLocks::Held> TakeCore(const Cancelled& cancelled) const;
   absl::Status DescribeBoth(const Cancelled& cancelled);
   // What references are compiled for.

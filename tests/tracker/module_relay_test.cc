@@ -1,43 +1,24 @@
 // Orders of measure-only boards and what builders answer, through the core.
 #include "tracker/module_relay.h"
 
+#include "tests/tracker/builder_hellos.h"
 #include "tests/tracker/core_fixture.h"
 
 namespace regatta {
 namespace {
 
-const std::string kKey(32, 'k');
 const std::string kOtherKey(32, 'o');
 
 class ModuleRelayTest : public CoreTest {
  protected:
   SessionId ConnectBuilder(const std::string& id, int slots = 1,
-                           const std::string& key = kKey,
+                           const std::string& key = kBuilderKey,
                            const std::string& compiler = kCompiler) {
-    v1::Hello hello = MakeHello(id, {});
-    hello.mutable_builder()->set_public_key(key);
-    hello.mutable_builder()->set_slots(slots);
-    v1::KindReach& kind =
-        *hello.mutable_builder()->mutable_reach()->add_kinds();
-    kind.set_kind("cpu");
-    kind.set_compiler_version(compiler);
-    kind.set_space_version(1);
-    kind.add_architectures("x86_64");
-    kind.add_architectures("aarch64");
-    return Connect(hello);
+    return Connect(AsBuilder(MakeHello(id, {}), compiler, slots, key));
   }
   static v1::Hello BoardHello(const std::string& id) {
-    v1::DeviceInfo device = MakeDevice("d" + id);
-    device.set_target("cpu,triple=aarch64-linux-gnu,mcpu=cortex-a76");
-    device.set_compiler_version(kCompiler);
-    device.set_space("cpu");
-    device.set_space_version(1);
-    v1::Hello hello = MakeHello("a" + id, {device});
-    hello.clear_compiler_version();
-    hello.clear_space();
-    hello.clear_space_version();
-    hello.add_trusted_builders(kKey);
-    return hello;
+    return AsMeasureOnly(MakeHello("a" + id, {MakeDevice("d" + id)}),
+                         kCompiler);
   }
   static v1::BuildOrder MakeOrder(const std::string& id) {
     v1::BuildOrder order;
@@ -149,7 +130,7 @@ TEST_F(ModuleRelayTest, AnOrderGoesToABuilderAndItsModuleComesBack) {
 
 TEST_F(ModuleRelayTest, OnlyABuilderThatIsTrustedAndFitsGetsAnOrder) {
   const SessionId stranger = ConnectBuilder("s", 4, kOtherKey);
-  const SessionId old = ConnectBuilder("o", 4, kKey, "c0");
+  const SessionId old = ConnectBuilder("o", 4, kBuilderKey, "c0");
   const SessionId board = Connect(BoardHello("1"));
   Order(board, MakeOrder("1"));
   v1::BuildOrder other = MakeOrder("2");

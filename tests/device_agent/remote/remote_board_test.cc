@@ -37,6 +37,7 @@ class RemoteBoard : public RunnerTest {
 
   const SigningKey key_ = SigningKey::Generate();
   Wire wire_;
+  absl::Duration builder_wait_ = absl::Seconds(60);
 
  private:
   void StartWire() {
@@ -47,7 +48,7 @@ class RemoteBoard : public RunnerTest {
     slots.push_back({0, std::make_unique<BuildClient>(build, spawner_)});
     OrderDesk::Options desk;
     desk.trusted = {key_.public_key()};
-    desk.limit = absl::Seconds(60);
+    desk.limit = builder_wait_;
     wire_.desk =
         std::make_unique<OrderDesk>(desk, &RealClock(), wire_.FromBoard());
     wire_.builder = std::make_unique<OrderBuilder>(
@@ -122,6 +123,27 @@ TEST_F(RemoteBoard, AnotherCompilerIsNotTheCandidatesFault) {
   const v1::TrialResult result = RunOne(spec);
   EXPECT_EQ(result.outcome(), v1::OUTCOME_DEVICE_FAULT) << result.detail();
   EXPECT_GE(declined, 1);
+}
+
+// The board did nothing wrong, whatever it was that nobody built.
+TEST_F(RemoteBoard, WhatNobodyBuildsIsNoFaultOfTheBoard) {
+  bool references_only = false;
+  wire_.on_order = [&](v1::BuildOrder& order) {
+    v1::BuildRequest request;
+    return references_only && request.ParseFromString(order.request()) &&
+           !request.has_reference();
+  };
+  builder_wait_ = absl::Seconds(4);
+  StartBoard();
+  v1::TrialResult result = RunOne(SpecOf(kMatmul));
+  EXPECT_EQ(result.outcome(), v1::OUTCOME_AGENT_LOST) << result.detail();
+  EXPECT_NE(result.detail().find("waited 4s for a builder"), std::string::npos)
+      << result.detail();
+  references_only = true;
+  result = RunOne(SpecOf(kMatmul));
+  EXPECT_EQ(result.outcome(), v1::OUTCOME_AGENT_LOST) << result.detail();
+  EXPECT_NE(result.detail().find("the reference of"), std::string::npos)
+      << result.detail();
 }
 
 // The whole way for another architecture, but for running it.
