@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "proto/security/credentials_service.h"
 #include "regatta/v1/dispatch_service.grpc.pb.h"
 #include "regatta/v1/security_service.grpc.pb.h"
+#include "server/request_queue.h"
 
 namespace regatta {
 namespace {
@@ -28,10 +28,6 @@ constexpr absl::Duration kCallDeadline = absl::Seconds(2);
 constexpr int kMaxReceiveBytes = 64 << 20;
 // Results that the tracker may send ahead.
 constexpr int kWindowBytes = 4 << 20;
-// The tracker takes messages of up to 8 MiB; a work is about 1 KiB.
-constexpr size_t kWorksPerMessage = 500;
-constexpr int kAcksPerMessage = 10'000;
-
 // Of a whole try to connect, handshake included. Boards wait as long
 // (AgentLoopOptions::welcome_timeout): when all come at once, whoever hangs up
 // before his turn waits again behind all others.
@@ -53,26 +49,6 @@ grpc::ChannelArguments ChannelArguments() {
   arguments.SetMaxReceiveMessageSize(kMaxReceiveBytes);
   arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
   return arguments;
-}
-
-// Adds the request to the one before it, which has not been sent. False: it is
-// of another kind, or together they are too large.
-bool Join(v1::DispatchRequest& request, v1::DispatchRequest* last) {
-  if (request.has_submit() && last->has_submit() &&
-      request.submit().work_size() + last->submit().work_size() <=
-          static_cast<int>(kWorksPerMessage)) {
-    for (v1::Work& work : *request.mutable_submit()->mutable_work()) {
-      *last->mutable_submit()->add_work() = std::move(work);
-    }
-    return true;
-  }
-  if (request.has_commit_ack() && last->has_commit_ack() &&
-      request.commit_ack().acks_size() + last->commit_ack().acks_size() <=
-          kAcksPerMessage) {
-    last->mutable_commit_ack()->MergeFrom(request.commit_ack());
-    return true;
-  }
-  return false;
 }
 
 }  // namespace
@@ -108,9 +84,7 @@ class TrackerClient::Impl {
     {
       std::lock_guard lock(mutex_);
       if (!attached_) return;
-      if (outgoing_.empty() || !Join(request, &outgoing_.back())) {
-        outgoing_.push_back(std::move(request));
-      }
+      outgoing_.Push(std::move(request));
     }
     changed_.notify_all();
   }
@@ -223,7 +197,7 @@ class TrackerClient::Impl {
       std::lock_guard lock(mutex_);
       context_ = nullptr;
       stream_ended_ = end_stream_ = false;
-      outgoing_.clear();
+      outgoing_.Clear();
     }
     return stream->Finish();
   }
@@ -241,8 +215,7 @@ class TrackerClient::Impl {
           context_->TryCancel();
           return;
         }
-        request = std::move(outgoing_.front());
-        outgoing_.pop_front();
+        request = outgoing_.Pop();
       }
       // A stream that cannot be written to ends its reads too.
       if (!stream->Write(request)) return;
@@ -290,7 +263,7 @@ class TrackerClient::Impl {
   bool stream_ended_ = false;               // for its writer
   bool end_stream_ = false;                 // to be ended by its writer
   grpc::ClientContext* context_ = nullptr;  // of the stream
-  std::deque<v1::DispatchRequest> outgoing_;
+  RequestQueue outgoing_;
 };
 
 TrackerClient::TrackerClient(std::string address, std::string server_id,
@@ -305,14 +278,11 @@ void TrackerClient::Start(Listener* listener) { impl_->Start(listener); }
 void TrackerClient::Stop() { impl_->Stop(); }
 
 void TrackerClient::Submit(std::vector<v1::Work> work) {
-  for (size_t begin = 0; begin < work.size(); begin += kWorksPerMessage) {
-    v1::DispatchRequest request;
-    const size_t end = std::min(work.size(), begin + kWorksPerMessage);
-    for (size_t i = begin; i < end; ++i) {
-      *request.mutable_submit()->add_work() = std::move(work[i]);
-    }
-    impl_->Send(std::move(request));
+  v1::DispatchRequest request;
+  for (v1::Work& one : work) {
+    *request.mutable_submit()->add_work() = std::move(one);
   }
+  impl_->Send(std::move(request));
 }
 
 void TrackerClient::CancelWork(const v1::CancelWork& cancel) {
@@ -322,14 +292,9 @@ void TrackerClient::CancelWork(const v1::CancelWork& cancel) {
 }
 
 void TrackerClient::Acknowledge(const v1::CommitAck& ack) {
-  for (int begin = 0; begin < ack.acks_size(); begin += kAcksPerMessage) {
-    v1::DispatchRequest request;
-    const int end = std::min(ack.acks_size(), begin + kAcksPerMessage);
-    for (int i = begin; i < end; ++i) {
-      *request.mutable_commit_ack()->add_acks() = ack.acks(i);
-    }
-    impl_->Send(std::move(request));
-  }
+  v1::DispatchRequest request;
+  *request.mutable_commit_ack() = ack;
+  impl_->Send(std::move(request));
 }
 
 void TrackerClient::Reattach() { impl_->EndStream(); }
