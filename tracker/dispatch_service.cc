@@ -1,11 +1,11 @@
 #include "tracker/dispatch_service.h"
 
-#include <atomic>
 #include <memory>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "proto/grpc_status_service.h"
+#include "tracker/read_ahead.h"
 
 namespace regatta {
 namespace {
@@ -33,16 +33,17 @@ DispatchServiceImpl::Dispatch(grpc::CallbackServerContext* context) {
       Reactor::Make(context, kMaxQueuedBytes, kMaxUnread);
   const StreamId stream = streams_.Add(reactor);
   loop_.Post([stream](TrackerCore& core) { core.ServerOpened(stream); });
-  auto waiting = std::make_shared<std::atomic<int>>(0);
+  auto ahead = std::make_shared<ReadAhead>(kMostWaiting,
+                                           [reactor] { reactor->ReadNext(); });
   reactor->Begin(
-      {[this, stream, reactor, waiting](v1::DispatchRequest request) {
-         const bool full = ++*waiting == kMostWaiting;
-         loop_.Post([stream, reactor, waiting,
-                     request = std::move(request)](TrackerCore& core) {
-           core.ServerSaid(stream, request);
-           if ((*waiting)-- == kMostWaiting) reactor->ReadNext();
+      {[this, stream, ahead](v1::DispatchRequest request) {
+         ahead->Give([&] {
+           loop_.Post([stream, ahead,
+                       request = std::move(request)](TrackerCore& core) {
+             core.ServerSaid(stream, request);
+             ahead->Took();
+           });
          });
-         if (!full) reactor->ReadNext();
        },
        [this, stream] {
          streams_.Remove(stream);
