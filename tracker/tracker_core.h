@@ -269,6 +269,8 @@ class TrackerCore {
   bool IsSwitched(const Device& device) const;
   // The board is back after a reboot; true: its power was switched.
   bool PowerProven(const std::string& device_id);
+  // Whether the power of any of its devices is being switched.
+  bool AnySwitched(const Agent& agent) const;
   // The agent is here: its boards that were switched on have power.
   void ProvePower(Agent& agent);
   void RecallPower();

@@ -1,4 +1,5 @@
 // TrackerCore: switching boards off and on.
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
@@ -95,7 +96,8 @@ void TrackerCore::AdvancePower(SteadyTime now) {
     LOG(kError) << LogEvent("device_broken") << LogDevice(id) << LogReason(why)
                 << "device " << id << " is broken: " << why;
     if (const Device* device = registry_.FindDevice(id)) {
-      registry_.FindAgent(device->agent_id)->reboot_until.reset();
+      Agent& agent = *registry_.FindAgent(device->agent_id);
+      if (!AnySwitched(agent)) agent.reboot_until.reset();
     }
     FollowStanding(id);
   }
@@ -120,24 +122,27 @@ bool TrackerCore::IsSwitched(const Device& device) const {
 
 bool TrackerCore::PowerProven(const std::string& device_id) {
   const bool proven = power_.Booted(device_id);
-  const Device* device = registry_.FindDevice(device_id);
-  if (device != nullptr && !power_.Busy(device_id)) {
-    registry_.FindAgent(device->agent_id)->reboot_until.reset();
+  if (const Device* device = registry_.FindDevice(device_id)) {
+    Agent& agent = *registry_.FindAgent(device->agent_id);
+    if (!AnySwitched(agent)) agent.reboot_until.reset();
   }
+bool TrackerCore::AnySwitched(const Agent& agent) const {
+  return std::any_of(agent.device_ids.begin(), agent.device_ids.end(),
+                     [&](const std::string& id) { return power_.Busy(id); });
+}
+
   return proven;
 }
 
 void TrackerCore::ProvePower(Agent& agent) {
   bool proven = false;
-  bool busy = false;
   for (const std::string& id : agent.device_ids) {
     if (power_.Seen(id)) {
       proven = true;
       standings_.Note(id, ClassOf(id), kPoweredEvent, "its agent is here");
     }
-    busy |= power_.Busy(id);
   }
-  if (proven && !busy) agent.reboot_until.reset();
+  if (proven && !AnySwitched(agent)) agent.reboot_until.reset();
 }
 
 void TrackerCore::RecallPower() {

@@ -122,6 +122,31 @@ TEST_F(PowerTest, ABootBeforeTheLastStepProvesNothing) {
   EXPECT_NE(Trust("d3"), v1::TRUST_BROKEN);
 }
 
+TEST_F(PowerTest, ADeviceBesideOneThatIsSwitchedGetsNoWorkEither) {
+  const StreamId server = Attach();
+  const auto boot = [&](int n) {
+    v1::Hello hello = MakeHello("a3", {MakeDevice("d3"), MakeDevice("d9")},
+                                absl::StrCat("i", n));
+    hello.set_boot_id(absl::StrCat("boot ", n));
+    return Connect(hello);
+  };
+  SessionId board = boot(1);
+  ASSERT_TRUE(Cycle("d3").ok());
+  EXPECT_THAT(Sent(), ElementsAre("d3 off"));
+  // It had rebooted by itself a moment before.
+  Disconnect(board);
+  board = boot(2);
+  Submit(server, {MakeWork(7, 0), MakeWork(7, 1)});
+  EXPECT_THAT(Assigned(board), IsEmpty()) << "its power is about to go";
+  Done("d3");
+  Disconnect(board);
+  Wait(absl::Seconds(10));
+  EXPECT_THAT(Sent(), ElementsAre("d3 on"));
+  Done("d3");
+  board = boot(3);
+  EXPECT_THAT(Assigned(board), SizeIs(2));
+}
+
 TEST_F(PowerTest, ACycleGoesOnAfterARestartOfTheTracker) {
   const SessionId board = Boot("3", 1);
   ASSERT_TRUE(Cycle("d3").ok());
