@@ -1,6 +1,7 @@
 #include "tracker/power_book.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 
@@ -80,17 +81,27 @@ const PowerCommand& PowerBook::Next(const PowerHook& hook,
 }
 
 std::vector<PowerSend> PowerBook::Due(SteadyTime now) {
+  std::vector<std::tuple<bool, SteadyTime, std::string>> turns;
+  for (const auto& [id, task] : tasks_) {
+    if (task.sending || now < task.send_at) continue;
+    turns.emplace_back(!task.is_off, task.send_at, id);
+  }
+  std::sort(turns.begin(), turns.end());
   std::vector<PowerSend> due;
-  for (auto& [id, task] : tasks_) {
+  for (const auto& [begins, send_at, id] : turns) {
+    Task& task = tasks_.find(id)->second;
     const PowerHook& hook = hooks_.at(id);
-    if (task.sending || now < task.send_at || busy_units_.contains(hook.unit)) {
-      continue;
-    }
+    if (busy_units_.contains(hook.unit)) continue;
     task.sending = true;
+    if (!task.sent) task.started = now;
     task.complete = task.verb == PowerVerb::kOn || task.is_off ||
                     (task.verb == PowerVerb::kCycle && !hook.cycle.empty());
     busy_units_.insert(hook.unit);
-    due.push_back({id, hook.unit, Next(hook, task)});
+    due.push_back({id, hook.unit, Next(hook, task), std::nullopt});
+    if (!task.sent && task.verb != PowerVerb::kOff) {
+      due.back().back_by = now + kGiveUp;
+    }
+    task.sent = true;
   }
   return due;
 }
@@ -163,7 +174,7 @@ void PowerBook::ExtendBy(absl::Duration stall) {
 std::vector<std::string> PowerBook::GiveUps(SteadyTime now) {
   std::vector<std::string> given_up;
   for (const auto& [id, task] : tasks_) {
-    if (now - task.started >= kGiveUp) given_up.push_back(id);
+    if (task.sent && now - task.started >= kGiveUp) given_up.push_back(id);
   }
   for (const std::string& id : given_up) tasks_.erase(id);
   return given_up;

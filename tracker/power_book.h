@@ -3,9 +3,12 @@
 //
 // A command is a request, not a result: only the board's return with another
 // boot id proves a cycle, and only its agent's presence that it was switched
-// on. Until then it is sent again every 30 s; after 300 s the board is broken.
+// on. Until then it is sent again every 30 s; after 300 s the board is broken,
+// counted from the first command: what its unit has to do for others before is
+// no time of the board.
 // Commands of one power unit never overlap, since many units take one session
-// at a time. At most 2 cycles an hour and 6 a day for a board.
+// at a time; whoever waits longest is next, but after the second steps of
+// cycles that were begun. At most 2 cycles an hour and 6 a day for a board.
 //
 // Not thread-safe.
 #ifndef REGATTA_TRACKER_POWER_BOOK_H_
@@ -14,6 +17,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -34,6 +38,8 @@ struct PowerSend {
   std::string device_id;
   std::string unit;
   PowerCommand command;
+  // Of the first command that ends with a boot: when the board is given up.
+  std::optional<SteadyTime> back_by;
 };
 
 class PowerBook {
@@ -83,9 +89,10 @@ class PowerBook {
  private:
   struct Task {
     PowerVerb verb;
-    SteadyTime started;
+    SteadyTime started;  // of the first command, once that is sent
     SteadyTime send_at;
     bool sending = false;
+    bool sent = false;      // the first command
     bool is_off = false;    // of a cycle in two steps: the first is done
     bool complete = false;  // the last step was sent: a boot is its proof
   };

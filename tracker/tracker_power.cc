@@ -79,6 +79,12 @@ void TrackerCore::StartPower(v1::DeviceCommand command,
 
 void TrackerCore::AdvancePower(SteadyTime now) {
   for (PowerSend& send : power_.Due(now)) {
+    if (const Device* device = registry_.FindDevice(send.device_id);
+        device != nullptr && send.back_by) {
+      Agent& agent = *registry_.FindAgent(device->agent_id);
+      agent.reboot_until = send.back_by;
+      Reindex(agent);
+    }
     actions_.push_back(SwitchPower{send.device_id, std::move(send.command)});
   }
   for (const std::string& id : power_.GiveUps(now)) {
@@ -120,17 +126,17 @@ bool TrackerCore::IsSwitched(const Device& device) const {
       ->second.reboot_until.has_value();
 }
 
+bool TrackerCore::AnySwitched(const Agent& agent) const {
+  return std::any_of(agent.device_ids.begin(), agent.device_ids.end(),
+                     [&](const std::string& id) { return power_.Busy(id); });
+}
+
 bool TrackerCore::PowerProven(const std::string& device_id) {
   const bool proven = power_.Booted(device_id);
   if (const Device* device = registry_.FindDevice(device_id)) {
     Agent& agent = *registry_.FindAgent(device->agent_id);
     if (!AnySwitched(agent)) agent.reboot_until.reset();
   }
-bool TrackerCore::AnySwitched(const Agent& agent) const {
-  return std::any_of(agent.device_ids.begin(), agent.device_ids.end(),
-                     [&](const std::string& id) { return power_.Busy(id); });
-}
-
   return proven;
 }
 

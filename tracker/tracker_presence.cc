@@ -100,10 +100,13 @@ void TrackerCore::LookAtDue(SteadyTime now) {
 }
 
 void TrackerCore::LookAt(Agent& agent, SteadyTime now) {
-  // It said that it would go, and did not.
-  for (std::optional<SteadyTime>* due :
-       {&agent.returns_by, &agent.reboot_until}) {
-    if (agent.session && *due && now >= **due) due->reset();
+  // It said that it would go, and did not; nor did its power.
+  if (agent.session && agent.returns_by && now >= *agent.returns_by) {
+    agent.returns_by.reset();
+  }
+  if (agent.session && agent.reboot_until && now >= *agent.reboot_until &&
+      !AnySwitched(agent)) {
+    agent.reboot_until.reset();
   }
   const v1::Presence presence = PresenceNow(agent, now);
   if (presence != agent.presence) {

@@ -226,6 +226,33 @@ TEST_F(PowerTest, OneUnitIsAskedForOneThingAtATime) {
   EXPECT_THAT(Sent(), ElementsAre("d3 on"));
 }
 
+// What a unit has to do for others is not its boards' time.
+TEST_F(PowerTest, ABoardIsGivenUpForWhatItWasSentOnly) {
+  const StreamId server = Attach();
+  Boot("1", 1);
+  const SessionId board = Boot("2", 1);
+  ASSERT_TRUE(Cycle("d1").ok());
+  ASSERT_TRUE(Cycle("d2").ok());
+  EXPECT_THAT(Sent(), ElementsAre("d1 cycle"));
+  Submit(server, {MakeWork(7, 0)});
+  for (int i = 0; i < 35; ++i) {
+    Wait(absl::Seconds(10));
+    Beat(board);
+  }
+  EXPECT_EQ(Trust("d1"), v1::TRUST_BROKEN);
+  EXPECT_EQ(Trust("d2"), v1::TRUST_UNKNOWN) << "nothing was sent to it";
+  EXPECT_THAT(Assigned(board), IsEmpty()) << "its power is about to go";
+  Done("d1");
+  EXPECT_THAT(Sent(), ElementsAre("d2 cycle"));
+  Done("d2");
+  Disconnect(board);
+  Wait(absl::Seconds(299));
+  EXPECT_EQ(Status("d2").presence(), v1::PRESENCE_REBOOTING);
+  EXPECT_EQ(Trust("d2"), v1::TRUST_UNKNOWN);
+  Wait(absl::Seconds(2));
+  EXPECT_EQ(Trust("d2"), v1::TRUST_BROKEN);
+}
+
 TEST_F(PowerTest, TwoCyclesAnHourAndSixADay) {
   int boot = 1;
   Boot("1", boot);
