@@ -293,12 +293,13 @@ TuningLog::JobProgress JobManager::ProgressOf(JobSlot& slot) {
 }
 
 void JobManager::SendSaved(JobSlot& slot) {
-  if (!slot.uncancelled.empty()) {
-    v1::CancelWork cancel;
+  if (slot.cancel_all || !slot.uncancelled.empty()) {
+    v1::CancelWork cancel;  // without ids: everything
     cancel.set_job_id(slot.job.id());
     for (const std::string& id : slot.uncancelled) cancel.add_work_ids(id);
     options_.dispatcher->CancelWork(cancel);
     slot.uncancelled.clear();
+    slot.cancel_all = false;
   }
   if (!slot.unsent.empty()) {
     options_.dispatcher->Submit(std::exchange(slot.unsent, {}));

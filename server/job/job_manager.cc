@@ -305,13 +305,11 @@ absl::StatusOr<v1::Job> JobManager::Cancel(int64_t job_id) {
   slot.job.NoteEnd(UnixMs());
   slot.unsent.clear();
   slot.uncancelled.clear();
+  slot.cancel_all = true;
   slot.dirty = true;
   FlushJob(slot);
   PublishSnapshot(slot);
   if (slot.dirty) return absl::UnavailableError(trouble_);
-  v1::CancelWork cancel;
-  cancel.set_job_id(job_id);
-  options_.dispatcher->CancelWork(cancel);
   return Get(job_id);
 }
 

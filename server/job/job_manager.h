@@ -141,11 +141,12 @@ class JobManager : public Dispatcher::Listener {
     ManagedJob job;
     std::vector<v1::Work> unsent;  // decided, waiting for the save
     std::vector<std::string> uncancelled;
-    bool dirty = false;   // to be saved before anything is sent
-    bool ended = false;   // and saved so
-    bool changed = true;  // its status may be another than the snapshot's
-    bool exact = true;    // a task has settled: a status of before is no use
-    v1::Job status;       // as of then, see StatusOf
+    bool cancel_all = false;  // likewise
+    bool dirty = false;       // to be saved before anything is sent
+    bool ended = false;       // and saved so
+    bool changed = true;      // its status may be another than the snapshot's
+    bool exact = true;  // a task has settled: a status of before is no use
+    v1::Job status;     // as of then, see StatusOf
     SteadyTime status_at;
     SteadyTime published_at;
   };

@@ -267,6 +267,27 @@ TEST(JobRestart, WhatAFullDiskLeftNoRoomForIsHadAgain) {
   world.CheckInvariants(id);
 }
 
+TEST(JobRestart, ACancellationThatAFullDiskHeldUpReachesTheTracker) {
+  ServerWorld world;
+  const int64_t id = world.Submit(world.Request(kMatmul, 30));
+  for (int i = 0; i < 5; ++i) world.Turn();
+  ASSERT_FALSE(world.fleet().held().empty());
+  world.log().FailWith(absl::ResourceExhaustedError("the disk is full"));
+  EXPECT_EQ(world.jobs().Cancel(id).status().code(),
+            absl::StatusCode::kUnavailable);
+  world.jobs().Step();
+  EXPECT_TRUE(world.fleet().cancels().empty()) << "not before it is stored";
+  world.log().FailWith(absl::OkStatus());
+  world.jobs().Step();
+  ASSERT_EQ(world.fleet().cancels().size(), 1u);
+  EXPECT_EQ(world.fleet().cancels()[0].job_id(), id);
+  EXPECT_TRUE(world.fleet().cancels()[0].work_ids().empty()) << "all of it";
+  EXPECT_TRUE(world.fleet().held().empty());
+  world.jobs().Step();
+  EXPECT_EQ(world.fleet().cancels().size(), 1u) << "once";
+  EXPECT_EQ(world.Job(id).state(), v1::JOB_STATE_CANCELLED);
+}
+
 TEST(JobRestart, AResentRequestIsTheSameJob) {
   ServerWorld world;
   v1::SubmitJobRequest request = world.Request(kMatmul, 10);
