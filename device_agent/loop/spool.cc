@@ -205,11 +205,15 @@ void Spool::Forget(const std::string& trial_id, int32_t attempt) {
     v1::TrialAck forget;
     forget.set_trial_id(trial_id);
     forget.set_attempt(attempt);
-    if (absl::Status status =
-            Write(FrameSpoolRecord(kSpoolForget, forget.SerializeAsString()));
-        !status.ok()) {
-      // The result goes out once more after a restart; nothing is lost.
-      LOG(kWarning) << "result spool: " << status.message();
+    const std::string record =
+        FrameSpoolRecord(kSpoolForget, forget.SerializeAsString());
+    // Not noted, the result goes out once more after a restart; nothing is
+    // lost.
+    if (file_bytes_ + static_cast<int64_t>(record.size()) <=
+        limits_.max_bytes) {
+      if (absl::Status status = Write(record); !status.ok()) {
+        LOG(kWarning) << "result spool: " << status.message();
+      }
     }
   }
   MaybeCompact();

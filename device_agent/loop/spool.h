@@ -12,7 +12,7 @@
 // itself only: reading goes on at the next marker whose checksum holds. A torn
 // tail, left by a crash in mid-write, is cut off. Forgets are records too, not
 // synced on their own: a lost one only makes the agent send a result again,
-// which the tracker answers as a duplicate.
+// which the tracker answers as a duplicate. A full file takes none.
 //
 // Not thread-safe: one owner.
 #ifndef REGATTA_DEVICE_AGENT_LOOP_SPOOL_H_
@@ -35,7 +35,8 @@
 namespace regatta {
 
 struct SpoolLimits {
-  int64_t max_bytes = int64_t{256} << 20;  // of the file; always holds
+  // Of the file. Always holds, but for what Probe writes and takes back.
+  int64_t max_bytes = int64_t{256} << 20;
   // Append says ResourceExhausted from here on. What it was given all the same
   // is kept, and written while max_bytes allow.
   int64_t max_results = 100'000;

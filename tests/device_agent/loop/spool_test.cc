@@ -71,6 +71,34 @@ TEST(SpoolTest, HandsOutResultsOldestFirstAndForgetsAcknowledgedOnes) {
   EXPECT_THAT(Trials(*spool), ElementsAre("b", "c"));
 }
 
+TEST(SpoolTest, AFullFileGrowsByNoAcknowledgement) {
+  FakeDisk disk;
+  SpoolLimits limits;
+  limits.max_bytes = 20'000;
+  limits.slack_bytes = 1000;
+  auto spool = OpenOrDie(&disk, limits);
+  int full_at = 0;  // the first that the file has no room for
+  while (spool->Append(MakeResult(absl::StrCat("t", full_at))).ok()) ++full_at;
+  ASSERT_GT(full_at, 100);
+  spool->Forget(absl::StrCat("t", full_at), 1);
+  ASSERT_TRUE(spool->Sync().ok());
+  for (int i = 0; i < full_at / 3; ++i) {
+    spool->Forget(absl::StrCat("t", i), 1);
+    ASSERT_LE(disk.content.size(), 20'000u) << i;
+  }
+  EXPECT_EQ(spool->count(), full_at - full_at / 3);
+  // After a crash what was not noted comes again; nothing is missing.
+  EXPECT_GE(OpenOrDie(&disk, limits)->count(), spool->count());
+  for (int i = full_at / 3; i < full_at - 1; ++i) {
+    spool->Forget(absl::StrCat("t", i), 1);
+    ASSERT_LE(disk.content.size(), 20'000u) << i;
+  }
+  EXPECT_THAT(Trials(*spool), ElementsAre(absl::StrCat("t", full_at - 1)));
+  // Rewritten meanwhile, it has room again to note all of them.
+  EXPECT_THAT(Trials(*OpenOrDie(&disk, limits)),
+              ElementsAre(absl::StrCat("t", full_at - 1)));
+}
+
 TEST(SpoolTest, ForgetsEveryCopyOfOneAttempt) {
   FakeDisk disk;
   auto spool = OpenOrDie(&disk);
