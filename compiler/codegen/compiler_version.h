@@ -15,8 +15,12 @@ std::string CompilerVersionOf(std::string_view tool);
 // The same by kind of target, for programs that link no code generator; "" for
 // a kind that none is for. Equal to CompilerVersion(target) of compile.h;
 // `driver` is the target's.
-std::string CompilerVersionOfKind(std::string_view target_kind,
-                                  int driver = 0);
+std::string CompilerVersionOfKind(std::string_view target_kind, int driver = 0);
+
+// What a target says of a device whose driver offers the interface `driver`: 0,
+// which is left out, where code for the newest one known is loaded by it, as by
+// every later one.
+int LimitingDriver(std::string_view target_kind, int driver);
 
 }  // namespace regatta
 

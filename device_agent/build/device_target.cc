@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/codegen/compiler_version.h"
 
 namespace regatta {
 
@@ -26,7 +27,7 @@ absl::StatusOr<Target> TargetOfDevice(const v1::BoardDevice& device) {
   add("max_registers", device.max_registers());
   add("image_width", device.image_width());
   add("image_height", device.image_height());
-  add("driver", device.driver_major());
+  add("driver", LimitingDriver(device.kind(), device.driver_major()));
   return ParseTarget(text);
 }
 

@@ -135,7 +135,18 @@ TEST_F(NvrtcChoice, WhatIsPassedOverIsKnown) {
 
 TEST(CudaDrivers, OnlyOlderOnesStandInTheTarget) {
   EXPECT_EQ(CompleteTargetOf("cuda,driver=13"), CompleteTargetOf("cuda"));
-  EXPECT_EQ(CompleteTargetOf("cuda,driver=14"), CompleteTargetOf("cuda"));
+  for (const char* unknown : {"14", "99"}) {
+    EXPECT_THAT(StatusText(CompleteTarget(
+                    *ParseTarget(absl::StrCat("cuda,driver=", unknown)))),
+                HasSubstr(absl::StrCat("driver=", unknown,
+                                       ": known are drivers of CUDA 12 to 13; "
+                                       "leave it out for a later one")));
+  }
+  // A board's driver may be newer than what is known here.
+  EXPECT_EQ(LimitingDriver("cuda", 12), 12);
+  EXPECT_EQ(LimitingDriver("cuda", 13), 0);
+  EXPECT_EQ(LimitingDriver("cuda", 99), 0);
+  EXPECT_EQ(LimitingDriver("opencl", 3), 3);
   EXPECT_THAT(CompleteTargetOf("cuda,driver=12").ToString(),
               HasSubstr(",driver=12"));
   EXPECT_THAT(StatusText(CompleteTarget(*ParseTarget("cuda,driver=11"))),

@@ -48,8 +48,8 @@ constexpr Architecture kArchitectures[] = {
     {"sm_100", 227},       {"sm_103", 227}, {"sm_110", 227}, {"sm_120", 99},
     {"sm_121", 99},
 };
-// Versions of CUDA whose NVRTC is known.
-constexpr int kOldestDriver = 12, kNewestDriver = 13;
+// The oldest version of CUDA whose NVRTC is known.
+constexpr int kOldestDriver = 12;
 constexpr int kVectorBits = 128;
 constexpr int kMaxGroup = 1024;
 constexpr int kSubgroup = 32;
@@ -73,8 +73,15 @@ absl::StatusOr<Target> CompleteCudaTarget(Target target) {
                             ": code is made for drivers of CUDA ",
                             kOldestDriver, " and later; install a newer one"));
   }
-  // The newest and all later ones take everything.
-  if (target.driver >= kNewestDriver) target.driver = 0;
+  if (target.driver > kNewestDriver) {
+    return bad(absl::StrCat("driver=", target.driver,
+                            ": known are drivers of "
+                            "CUDA ",
+                            kOldestDriver, " to ", kNewestDriver,
+                            "; leave it out for a later one, which loads what "
+                            "is made for the newest known"));
+  }
+  if (target.driver == kNewestDriver) target.driver = 0;
   if (target.mcpu.empty()) target.mcpu = "sm_80";
   const auto found = std::find_if(
       std::begin(kArchitectures), std::end(kArchitectures),

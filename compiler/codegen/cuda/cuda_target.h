@@ -8,9 +8,13 @@
 namespace regatta::cuda {
 
 // `target` with the limits of its architecture (mcpu, "sm_80" by default).
+// The newest version of CUDA whose NVRTC is known: its drivers and all later
+// ones load whatever is made here.
+inline constexpr int kNewestDriver = 13;
+
 // `driver` is left out where it limits nothing.
-// InvalidArgument: an architecture that is not in the table, with those that
-// are; a field that means nothing here; a limit above the architecture's.
+// InvalidArgument: an architecture or a driver that is not known, with those
+// that are; a field that means nothing here; a limit above the architecture's.
 absl::StatusOr<Target> CompleteCudaTarget(Target target);
 
 }  // namespace regatta::cuda
