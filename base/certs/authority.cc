@@ -128,6 +128,7 @@ absl::StatusOr<Authority::Issued> Authority::Sign(const Identity& identity,
   json line = Line("issued", now, origin.by);
   line["serial"] = certificate.Serial();
   line["uri"] = IdentityUri(identity);
+  line["not_before"] = absl::ToUnixSeconds(certificate.NotBefore());
   line["not_after"] = absl::ToUnixSeconds(certificate.NotAfter());
   if (!origin.token.empty()) line["token"] = origin.token;
   if (!origin.parent.empty()) line["parent"] = origin.parent;

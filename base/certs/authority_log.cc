@@ -10,6 +10,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "base/certs/issue.h"
 #include "base/json_reason.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -103,6 +104,11 @@ absl::Status AuthorityLog::TakeLine(std::string_view text) {
       if (!absl::ParseTime(absl::RFC3339_sec, at, &entry.issued, &bad)) {
         return absl::DataLossError(absl::StrCat("at: ", bad));
       }
+      // Lines of older releases do not say it.
+      entry.not_before =
+          line.contains("not_before")
+              ? absl::FromUnixSeconds(line["not_before"].get<int64_t>())
+              : entry.issued - kClockSlack;
       by_serial_[entry.serial] = entries_.size();
       if (const auto identity = ParseIdentityUri(entry.uri); identity.ok()) {
         by_name_[RoleAndName(*identity)].push_back(entries_.size());

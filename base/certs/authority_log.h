@@ -39,9 +39,11 @@ class AuthorityLog {
     std::string serial;
     std::string uri;
     absl::Time issued;
+    absl::Time not_before;
     absl::Time not_after;
     std::string parent;   // the serial that it was renewed from; "": of none
     std::string revoked;  // why; "": it is not
+    // Now, or from not_before on: its name is taken.
     bool Counts(absl::Time now) const {
       return revoked.empty() && not_after > now;
     }

@@ -16,7 +16,20 @@ struct Flags {
   SubjectFlags subject;
   std::string out;
   int days = 7;
+  bool force = false;
 };
+
+// A key that is lost is a certificate that is: nobody's is replaced unasked.
+absl::Status CheckVacant(const std::string& dir, absl::Time now) {
+  if (HasNoIdentity(dir) || !WhySpent(dir, now).empty()) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      dir,
+      " has a key or a certificate already, which has neither run out nor, as "
+      "far as is known here, been revoked; --force replaces them and keeps "
+      "these as *.old, or name another folder with --out"));
+}
 
 absl::Status Issue(const Flags& flags) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Authority> authority,
@@ -32,6 +45,8 @@ absl::Status Issue(const Flags& flags) {
           ? absl::StrCat(flags.subject.role, "-", identity.name, ".tls")
           : flags.out;
   const absl::Time now = RealClock().Wall();
+  if (!flags.force) RETURN_IF_ERROR(CheckVacant(dir, now));
+  RETURN_IF_ERROR(SetPairAside(dir));
   RETURN_IF_ERROR(IssueFolder(authority.get(), dir, identity, now,
                               absl::Hours(24) * flags.days, ThisUser()));
   std::cout << IdentityUri(identity) << " until "
@@ -66,6 +81,9 @@ AddedCommand AddCertsIssue(CLI::App& certs) {
                  "How long it is good for (days); daemons renew theirs at half "
                  "of it")
       ->default_str("7");
+  command->add_flag("--force", flags->force,
+                    "Replace a key and a certificate that have not run out; "
+                    "they stay as key.pem.old and cert.pem.old");
   return {command, [flags] { return Run(*flags); }};
 }
 

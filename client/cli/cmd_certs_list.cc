@@ -17,22 +17,32 @@ struct ListFlags {
   bool json = false;
 };
 
-std::string State(const Authority::Entry& entry) {
-  return entry.revoked.empty() ? "good"
-                               : absl::StrCat("revoked: ", entry.revoked);
+std::string Minute(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%d %H:%M UTC", time, absl::UTCTimeZone());
+}
+
+std::string State(const Authority::Entry& entry, absl::Time now) {
+  if (!entry.revoked.empty()) return absl::StrCat("revoked: ", entry.revoked);
+  // It was issued where the clock is ahead, or was then, or this one is behind.
+  if (now < entry.not_before) {
+    return absl::StrCat("not yet valid until ", Minute(entry.not_before));
+  }
+  return "good";
 }
 
 absl::Status List(const ListFlags& flags) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Authority> authority,
                    OpenAuthority(flags.authority));
+  const absl::Time now = RealClock().Wall();
   ASSIGN_OR_RETURN(const std::vector<Authority::Entry> entries,
-                   authority->List(RealClock().Wall()));
+                   authority->List(now));
   if (flags.json) {
     Json certificates = Json::array();
     for (const Authority::Entry& entry : entries) {
       certificates.push_back(
           {{"serial", entry.serial},
            {"identity", entry.uri},
+           {"not_before_unix_s", absl::ToUnixSeconds(entry.not_before)},
            {"not_after_unix_s", absl::ToUnixSeconds(entry.not_after)},
            {"revoked", TextOrNull(entry.revoked)}});
     }
@@ -44,10 +54,8 @@ absl::Status List(const ListFlags& flags) {
   std::vector<std::vector<std::string>> rows = {
       {"IDENTITY", "UNTIL", "STATE", "SERIAL"}};
   for (const Authority::Entry& entry : entries) {
-    rows.push_back({entry.uri,
-                    absl::FormatTime("%Y-%m-%d %H:%M UTC", entry.not_after,
-                                     absl::UTCTimeZone()),
-                    State(entry), entry.serial});
+    rows.push_back(
+        {entry.uri, Minute(entry.not_after), State(entry, now), entry.serial});
   }
   std::cout << FormatTable(rows);
   return absl::OkStatus();
