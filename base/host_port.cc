@@ -2,10 +2,6 @@
 
 #include <netdb.h>
 #include <sys/socket.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -43,22 +39,6 @@ absl::StatusOr<Addresses> ResolveToListen(const std::string& host, int port) {
       getaddrinfo(name.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (error != 0) return absl::UnavailableError(gai_strerror(error));
   return Addresses(found);
-}
-
-std::string WhyNotListening(const std::string& host, int port) {
-  const auto addresses = ResolveToListen(host, port);
-  if (!addresses.ok()) return std::string(addresses.status().message());
-  const addrinfo* const found = addresses->get();
-  std::string reason = "the system refused it";
-  const int fd = socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, 0);
-  const int one = 1;
-  if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-  if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) != 0 ||
-      listen(fd, 1) != 0) {
-    reason = strerror(errno);
-  }
-  if (fd >= 0) close(fd);
-  return reason;
 }
 
 }  // namespace regatta

@@ -28,10 +28,6 @@ using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
 // there over TCP; at least one. Unavailable: the resolver's words.
 absl::StatusOr<Addresses> ResolveToListen(const std::string& host, int port);
 
-// Why the system would not let this process listen there, asked again after a
-// library had only failed: "Address already in use".
-std::string WhyNotListening(const std::string& host, int port);
-
 }  // namespace regatta
 
 #endif  // REGATTA_BASE_HOST_PORT_H_

@@ -1,4 +1,4 @@
-#include "proto/security/listening_socket.h"
+#include "base/listening_socket.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -125,6 +125,20 @@ absl::StatusOr<Listening> ListenOn(const std::string& address) {
     if (port != 0) break;
   }
   return refused(why);
+}
+
+std::vector<std::string> AddressesOf(const Listening& listening) {
+  std::vector<std::string> addresses;
+  for (const UniqueFd& fd : listening.fds) {
+    sockaddr_storage bound = {};
+    socklen_t size = sizeof bound;
+    getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound), &size);
+    const std::string host = DescribePeer(bound).address;
+    const bool six = host.find(':') != host.npos;
+    addresses.push_back(absl::StrCat(six ? "[" : "", host, six ? "]" : "", ":",
+                                     listening.port));
+  }
+  return addresses;
 }
 
 bool IsLoopback(const std::string& host) {

@@ -1,6 +1,6 @@
 // Sockets that listen, and how the peers of accepted ones are called.
-#ifndef REGATTA_PROTO_SECURITY_LISTENING_SOCKET_H_
-#define REGATTA_PROTO_SECURITY_LISTENING_SOCKET_H_
+#ifndef REGATTA_BASE_LISTENING_SOCKET_H_
+#define REGATTA_BASE_LISTENING_SOCKET_H_
 
 #include <sys/socket.h>
 
@@ -24,6 +24,10 @@ struct Listening {
 // and why.
 absl::StatusOr<Listening> ListenOn(const std::string& address);
 
+// Where these listen, numbers as ADDRESS:PORT ("127.0.0.1:80", "[::1]:80"), for
+// a library that wants its own sockets there.
+std::vector<std::string> AddressesOf(const Listening& listening);
+
 // Whether only this machine's own programs can reach `host`, a name or an
 // address. A name that does not resolve is not.
 bool IsLoopback(const std::string& host);
@@ -41,4 +45,4 @@ std::string_view PeerAddress(std::string_view peer);
 
 }  // namespace regatta
 
-#endif  // REGATTA_PROTO_SECURITY_LISTENING_SOCKET_H_
+#endif  // REGATTA_BASE_LISTENING_SOCKET_H_

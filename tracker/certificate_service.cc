@@ -5,11 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/certs/issue.h"
+#include "base/listening_socket.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "proto/grpc_status_service.h"
 #include "proto/security/access_service.h"
-#include "proto/security/listening_socket.h"
 
 namespace regatta {
 namespace {

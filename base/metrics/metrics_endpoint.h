@@ -1,4 +1,5 @@
-// Answers GET /metrics in Prometheus's text format, through prometheus-cpp.
+// Answers GET /metrics in Prometheus's text format, through prometheus-cpp, and
+// HEAD with the same head but for the length.
 //
 // Plain HTTP and open to whoever reaches the port: who starts it sees to it
 // that only this machine does (metrics_flags.h).
@@ -16,10 +17,11 @@ namespace regatta {
 // Thread-safe.
 class MetricsEndpoint {
  public:
-  // Listens on `address`, HOST:PORT; port 0 picks a free one. `collect` is
-  // called for every scrape until the endpoint is gone. Unavailable: the
-  // address cannot be listened on; says why. Unimplemented: this program was
-  // built without prometheus-cpp.
+  // Listens on `address`, HOST:PORT, as ListenOn does: on all that the host's
+  // name stands for, but for what Civetweb cannot, which the log names. Port 0 picks a free one. `collect` is called for every
+  // scrape until the endpoint is gone. Unavailable: which address cannot be
+  // listened on, and why. Unimplemented: this program was built without
+  // prometheus-cpp.
   static absl::StatusOr<std::unique_ptr<MetricsEndpoint>> Start(
       const std::string& address, CollectMetrics collect);
   virtual ~MetricsEndpoint() = default;

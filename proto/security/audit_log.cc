@@ -11,11 +11,11 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/listening_socket.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/write_all.h"
-#include "proto/security/listening_socket.h"
 
 namespace regatta {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/host_port.h"
+#include "base/listening_socket.h"
 #include "base/status_macros.h"
-#include "proto/security/listening_socket.h"
 
 namespace regatta {
 

@@ -21,12 +21,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/host_port.h"
+#include "base/listening_socket.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "proto/security/access_service.h"
 #include "proto/security/credentials_service.h"
 #include "proto/security/exposure.h"
-#include "proto/security/listening_socket.h"
 #include "proto/security/rate_limit.h"
 
 namespace regatta {

@@ -10,9 +10,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/host_port.h"
+#include "base/listening_socket.h"
 #include "base/metrics/metrics_endpoint.h"
 #include "base/status_macros.h"
-#include "proto/security/listening_socket.h"
 
 namespace regatta {
 

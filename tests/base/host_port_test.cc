@@ -1,9 +1,6 @@
 #include "base/host_port.h"
 
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 namespace regatta {
 namespace {
@@ -25,20 +22,6 @@ TEST(SplitHostPort, QuotesWhatIsNoAddress) {
     EXPECT_NE(parts.status().message().find("'" + text + "'"),
               absl::string_view::npos);
   }
-}
-
-TEST(WhyNotListening, NamesAPortInUse) {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
-  ASSERT_EQ(listen(fd, 1), 0);
-  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
-  EXPECT_EQ(WhyNotListening("127.0.0.1", ntohs(address.sin_port)),
-            "Address already in use");
-  close(fd);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/host_port.h"
+#include "base/listening_socket.h"
 #include "base/metrics/histogram.h"
 #include "base/metrics/metrics_endpoint.h"
 #include "base/metrics/metrics_page.h"
@@ -22,6 +23,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::Head;
 using testing::Scrape;
 using testing::Value;
 
@@ -109,6 +111,71 @@ TEST_F(Endpoint, AScraperGetsThePageInPrometheussFormat) {
   EXPECT_EQ(Value(Scrape(address),
                   "regatta_test_total{name=\"a \\\"b\\\"\\n\\\\c\"}"),
             2);
+}
+
+TEST_F(Endpoint, AHeadIsAnsweredAsAGetWithoutABody) {
+  int collected = 0;
+  const auto endpoint = MetricsEndpoint::Start(
+      "127.0.0.1:0",
+      [&](MetricsPage& page) { page.Gauge("regatta_test", "", ++collected); });
+  ASSERT_TRUE(endpoint.ok()) << endpoint.status();
+  const std::string& address = (*endpoint)->address();
+  for (const char* path : {"/metrics", "/metrics?name=x"}) {
+    const std::string head = Head(address, path);
+    EXPECT_THAT(head, ::testing::StartsWith("HTTP/1.1 200 OK\r\n"));
+    EXPECT_THAT(head, HasSubstr("Content-Type: text/plain; charset=utf-8\r\n"));
+    EXPECT_THAT(head, ::testing::EndsWith("\r\n\r\n"));
+  }
+  for (const char* path : {"/", "/metric", "/metricsx"}) {
+    EXPECT_THAT(Head(address, path),
+                ::testing::MatchesRegex("HTTP/1\\.[01] 404 Not Found\r\n.*"))
+        << path;
+  }
+  EXPECT_EQ(collected, 0);
+  EXPECT_EQ(Value(Scrape(address), "regatta_test"), 1);
+}
+
+// Whether the library has IPv6 and the machine too; else it says so.
+bool ServesIpv6() {
+  if (!ListenOn("[::1]:0").ok()) return false;
+  const auto endpoint = MetricsEndpoint::Start(
+      "[::1]:0", [](MetricsPage& page) { page.Gauge("regatta_test", "", 5); });
+  if (!endpoint.ok()) {
+    EXPECT_THAT(std::string(endpoint.status().message()),
+                HasSubstr("built without IPv6; name an address of IPv4"));
+    return false;
+  }
+  EXPECT_THAT((*endpoint)->address(), ::testing::StartsWith("[::1]:"));
+  EXPECT_EQ(Value(Scrape((*endpoint)->address()), "regatta_test"), 5);
+  return true;
+}
+
+TEST_F(Endpoint, ANameIsServedOnAllItsAddressesOrItIsSaidOnWhich) {
+  const bool six = ServesIpv6();
+  ::testing::internal::CaptureStderr();
+  const auto endpoint = MetricsEndpoint::Start(
+      "localhost:0",
+      [](MetricsPage& page) { page.Gauge("regatta_test", "", 5); });
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(endpoint.ok()) << endpoint.status();
+  const std::string port =
+      ":" + std::to_string(SplitHostPort((*endpoint)->address())->second);
+  // Its addresses here, of which a machine may have one only.
+  const auto same = ListenOn("localhost:0");
+  ASSERT_TRUE(same.ok()) << same.status();
+  for (const std::string& other : AddressesOf(*same)) {
+    const std::string address = SplitHostPort(other)->first + port;
+    if (!six && address.starts_with('[')) {
+      EXPECT_THAT(log, HasSubstr("127.0.0.1" + port + " alone, of "));
+      continue;
+    }
+    EXPECT_EQ(Value(Scrape(address), "regatta_test"), 5) << address;
+  }
+  const auto taken =
+      MetricsEndpoint::Start("localhost" + port, [](MetricsPage&) {});
+  EXPECT_EQ(taken.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(taken.status().message()),
+              HasSubstr("Address already in use"));
 }
 
 TEST_F(Endpoint, ATakenPortSaysWhyAndABadAddressTakesNone) {

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "base/host_port.h"
+#include "base/listening_socket.h"
 #include "base/unique_fd.h"
-#include "proto/security/listening_socket.h"
 
 namespace regatta {
 namespace {

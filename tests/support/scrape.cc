@@ -19,14 +19,19 @@ std::string Exchange(const std::string& address, const std::string& request) {
   const auto parts = SplitHostPort(address);
   if (!parts.ok()) return "";
   addrinfo hints = {};
-  hints.ai_family = AF_INET;
   hints.ai_socktype = SOCK_STREAM;
+  std::string host = parts->first;
+  if (host.front() == '[') {
+    host = host.substr(1, host.size() - 2);
+  } else {
+    hints.ai_family = AF_INET;
+  }
   addrinfo* found = nullptr;
-  if (getaddrinfo(parts->first.c_str(), std::to_string(parts->second).c_str(),
-                  &hints, &found) != 0) {
+  if (getaddrinfo(host.c_str(), std::to_string(parts->second).c_str(), &hints,
+                  &found) != 0) {
     return "";
   }
-  const UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const UniqueFd fd(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const timeval limit = {10, 0};
   setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   const bool sent = connect(fd.get(), found->ai_addr, found->ai_addrlen) == 0 &&
@@ -53,6 +58,10 @@ std::string Scrape(const std::string& address) {
     return "";
   }
   return answer.substr(head + 4);
+}
+
+std::string Head(const std::string& address, const std::string& path) {
+  return Exchange(address, "HEAD " + path + " HTTP/1.0\r\nHost: test\r\n\r\n");
 }
 
 std::optional<double> Value(const std::string& body,

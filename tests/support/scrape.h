@@ -11,6 +11,10 @@ namespace regatta::testing {
 // the answer is no 200 or none comes within 10 s.
 std::string Scrape(const std::string& address);
 
+// The head of the answer to HEAD http://ADDRESS PATH, as it came, and whatever
+// came after it.
+std::string Head(const std::string& address, const std::string& path);
+
 // The value of the sample that is spelled so ("name", or "name{a=\"b\"}").
 std::optional<double> Value(const std::string& body, const std::string& sample);
 
