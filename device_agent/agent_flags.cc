@@ -6,9 +6,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/elf_file.h"
+#include "base/log.h"
 #include "base/name_check.h"
 #include "base/status_macros.h"
 #include "device_agent/measure/core_locks.h"
+#include "device_agent/probe/emulator.h"
+#include "device_agent/probe/machine.h"
+#include "device_agent/remote/builder_key.h"
 
 namespace regatta {
 
@@ -35,8 +40,10 @@ absl::Status CompleteFlags(AgentFlags* flags) {
           absl::StrCat("--cuda-driver: ", error.message()));
     }
   }
-  return MakeStateDir(flags->state);
+  return absl::OkStatus();
 }
+
+namespace {
 
 RunnerOptions RunnerOptionsOf(const AgentFlags& flags) {
   RunnerOptions options;
@@ -48,6 +55,51 @@ RunnerOptions RunnerOptionsOf(const AgentFlags& flags) {
   options.clocks.governor = flags.governor;
   options.required_sandbox = flags.require_sandbox;
   return options;
+}
+
+}  // namespace
+
+absl::StatusOr<AgentPlan> PlanAgent(const AgentFlags& flags) {
+  AgentPlan plan;
+  ASSIGN_OR_RETURN(plan.roles, ParseRoles(flags));
+  ASSIGN_OR_RETURN(plan.providers, ChooseProviders(flags.devices));
+  ASSIGN_OR_RETURN(plan.cpus, ChooseCpus(flags.cores, AllowedCpus()));
+  if (!flags.target.empty()) {
+    RETURN_IF_ERROR(CheckProcessorTarget("--target", flags.target));
+  }
+  if (!flags.cuda_driver.empty()) {
+    RETURN_IF_ERROR(
+        Annotate(CheckSharedLibrary(flags.cuda_driver), "--cuda-driver"));
+  }
+  ASSIGN_OR_RETURN(plan.trusted, ParseTrustedBuilders(flags.trust_builders));
+  plan.runner = RunnerOptionsOf(flags);
+  const bool worker_missing =
+      absl::IsNotFound(BuildWorkerOf(plan.runner).status());
+  plan.measure_only =
+      plan.roles.device &&
+      (flags.measure_only || (worker_missing && !plan.trusted.empty()));
+  if (worker_missing && plan.roles.device && !plan.measure_only) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "there is no regatta-build-worker in ", flags.worker_dir,
+        ": name a builder that builds for this board with --trust-builder KEY "
+        "(docs/builders.md), or install a build with a compiler there"));
+  }
+  if (!plan.measure_only && !plan.trusted.empty()) {
+    LOG(kWarning) << "--trust-builder changes nothing: this board has a build "
+                     "worker of its own; --measure-only does without it";
+    plan.trusted.clear();
+  }
+  ASSIGN_OR_RETURN(plan.emulator, FindEmulator());
+  return plan;
+}
+
+absl::Status CheckAgentOptions(AgentFlags flags,
+                               const AgentSecurityFlags& security) {
+  RETURN_IF_ERROR(CheckMetrics(security.metrics));
+  RETURN_IF_ERROR(CompleteFlags(&flags));
+  ASSIGN_OR_RETURN(const AgentPlan plan, PlanAgent(flags));
+  RETURN_IF_ERROR(CheckAgentIdentity(security, flags.tracker, &flags.id));
+  return CheckNames(flags, /*simulated=*/!plan.emulator.empty());
 }
 
 }  // namespace regatta

@@ -22,10 +22,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/clock.h"
-#include "base/elf_file.h"
 #include "base/log.h"
 #include "base/metrics/process_metrics.h"
-#include "base/name_check.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "base/stop_signals.h"
@@ -39,7 +37,6 @@
 #include "device_agent/loop/spool.h"
 #include "device_agent/measure/core_locks.h"
 #include "device_agent/measure/trial_runner.h"
-#include "device_agent/probe/emulator.h"
 #include "device_agent/probe/machine.h"
 #include "device_agent/remote/builder_key.h"
 #include "device_agent/remote/description_watch.h"
@@ -150,34 +147,15 @@ class AgentProcess {
 absl::Status AgentProcess::Begin() {
   RETURN_IF_ERROR(CheckMetrics(security_.metrics));
   RETURN_IF_ERROR(CompleteFlags(&flags_));
-  ASSIGN_OR_RETURN(roles_, ParseRoles(flags_));
-  ASSIGN_OR_RETURN(providers_, ChooseProviders(flags_.devices));
-  ASSIGN_OR_RETURN(cpus_, ChooseCpus(flags_.cores, AllowedCpus()));
-  if (!flags_.target.empty()) {
-    RETURN_IF_ERROR(CheckProcessorTarget("--target", flags_.target));
-  }
-  if (!flags_.cuda_driver.empty()) {
-    RETURN_IF_ERROR(
-        Annotate(CheckSharedLibrary(flags_.cuda_driver), "--cuda-driver"));
-  }
-  ASSIGN_OR_RETURN(trusted_, ParseTrustedBuilders(flags_.trust_builders));
-  runner_options_ = RunnerOptionsOf(flags_);
-  const bool worker_missing =
-      absl::IsNotFound(BuildWorkerOf(runner_options_).status());
-  measure_only_ = roles_.device && (flags_.measure_only ||
-                                    (worker_missing && !trusted_.empty()));
-  if (worker_missing && roles_.device && !measure_only_) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "there is no regatta-build-worker in ", flags_.worker_dir,
-        ": name a builder that builds for this board with --trust-builder KEY "
-        "(docs/builders.md), or install a build with a compiler there"));
-  }
-  if (!measure_only_ && !trusted_.empty()) {
-    LOG(kWarning) << "--trust-builder changes nothing: this board has a build "
-                     "worker of its own; --measure-only does without it";
-    trusted_.clear();
-  }
-  ASSIGN_OR_RETURN(probes_.board.emulator, FindEmulator());
+  RETURN_IF_ERROR(MakeStateDir(flags_.state));
+  ASSIGN_OR_RETURN(AgentPlan plan, PlanAgent(flags_));
+  roles_ = plan.roles;
+  providers_ = std::move(plan.providers);
+  cpus_ = std::move(plan.cpus);
+  trusted_ = std::move(plan.trusted);
+  runner_options_ = std::move(plan.runner);
+  measure_only_ = plan.measure_only;
+  probes_.board.emulator = std::move(plan.emulator);
   // Before any thread and any gRPC: nothing but the spawner forks. What needs
   // an emulator here needs one there.
   ASSIGN_OR_RETURN(
@@ -483,6 +461,7 @@ absl::Status ServeAgent(AgentFlags flags, const AgentSecurityFlags& security) {
 
 absl::Status PrintBuilderKey(AgentFlags flags) {
   RETURN_IF_ERROR(CompleteFlags(&flags));
+  RETURN_IF_ERROR(MakeStateDir(flags.state));
   ASSIGN_OR_RETURN(const SigningKey key, LoadOrMakeBuilderKey(flags.state));
   std::cout << absl::BytesToHexString(key.public_key()) << std::endl;
   return absl::OkStatus();

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/certs/join_token.h"
+#include "base/certs/tls_folder.h"
 #include "base/clock.h"
 #include "base/host_port.h"
 #include "base/log.h"
@@ -65,30 +67,56 @@ absl::Status UseToken(const AgentSecurityFlags& flags,
   return absl::OkStatus();
 }
 
+// Flags that contradict one another.
+absl::Status CheckFlags(const AgentSecurityFlags& flags,
+                        const std::string& tracker) {
+  RETURN_IF_ERROR(CheckExposure(tracker, !flags.shared.tls.empty(),
+                                flags.shared.insecure_plaintext));
+  if (flags.shared.tls.empty() && !flags.join.empty()) {
+    return absl::InvalidArgumentError(
+        "--join: give --tls DIR too, the folder for the certificate");
+  }
+  return absl::OkStatus();
+}
+
+// nullptr: plain text.
+absl::StatusOr<std::shared_ptr<TlsIdentity>> OpenAsNamed(
+    const AgentSecurityFlags& flags, std::string* id) {
+  ASSIGN_OR_RETURN(std::shared_ptr<TlsIdentity> tls,
+                   OpenIdentity(flags.shared, {Role::kAgent}, RealClock()));
+  if (tls == nullptr) return tls;
+  const std::string& name = tls->self().name;
+  if (id->empty()) *id = name;
+  if (*id != name) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--id: ", *id, ", but the certificate in ", flags.shared.tls,
+        " is of agent ", name, "; leave --id out"));
+  }
+  return tls;
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<TlsIdentity>> OpenAgentIdentity(
     const AgentSecurityFlags& flags, const std::string& tracker,
     std::string* id) {
-  const std::string& dir = flags.shared.tls;
-  RETURN_IF_ERROR(
-      CheckExposure(tracker, !dir.empty(), flags.shared.insecure_plaintext));
-  if (dir.empty()) {
-    if (flags.join.empty()) return std::shared_ptr<TlsIdentity>();
-    return absl::InvalidArgumentError(
-        "--join: give --tls DIR too, the folder for the certificate");
-  }
+  RETURN_IF_ERROR(CheckFlags(flags, tracker));
   if (!flags.join.empty()) RETURN_IF_ERROR(UseToken(flags, tracker, *id));
-  ASSIGN_OR_RETURN(std::shared_ptr<TlsIdentity> tls,
-                   OpenIdentity(flags.shared, {Role::kAgent}, RealClock()));
-  const std::string& name = tls->self().name;
-  if (id->empty()) *id = name;
-  if (*id != name) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--id: ", *id, ", but the certificate in ", dir,
-                     " is of agent ", name, "; leave --id out"));
+  return OpenAsNamed(flags, id);
+}
+
+absl::Status CheckAgentIdentity(const AgentSecurityFlags& flags,
+                                const std::string& tracker, std::string* id) {
+  RETURN_IF_ERROR(CheckFlags(flags, tracker));
+  const std::string& dir = flags.shared.tls;
+  if (flags.join.empty() ||
+      (!HasNoIdentity(dir) && WhySpent(dir, RealClock().Wall()).empty())) {
+    return OpenAsNamed(flags, id).status();
   }
-  return tls;
+  RETURN_IF_ERROR(EnrolAddress(flags, tracker).status());
+  // Of standard input there is one only.
+  if (flags.join == "-") return absl::OkStatus();
+  return Annotate(JoinToken::Read(flags.join).status(), "--join");
 }
 
 std::unique_ptr<CredentialKeeper> KeepAgentIdentity(

@@ -30,6 +30,12 @@ absl::StatusOr<std::shared_ptr<TlsIdentity>> OpenAgentIdentity(
     const AgentSecurityFlags& flags, const std::string& tracker,
     std::string* id);
 
+// The same as far as that shows without the tracker and without using a token
+// up; leaves the folder as it is. Of a folder that a token is to fill, that the
+// token can be read.
+absl::Status CheckAgentIdentity(const AgentSecurityFlags& flags,
+                                const std::string& tracker, std::string* id);
+
 // Renews in time and takes in revocations; nullptr in plain text.
 std::unique_ptr<CredentialKeeper> KeepAgentIdentity(
     const std::shared_ptr<TlsIdentity>& tls, const std::string& tracker);

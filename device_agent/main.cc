@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "base/log.h"
 #include "base/log_flag.h"
+#include "device_agent/agent_flags.h"
 #include "device_agent/agent_process.h"
 #include "device_agent/agent_security.h"
 #include "device_agent/loop/agent_setup.h"
@@ -169,6 +170,11 @@ int main(int argc, char** argv) {
   app.add_flag("--print-builder-key", print_key,
                "Print the key that boards name with --trust-builder, from "
                "--state, where it is made when there is none, and end");
+  bool check_options = false;
+  app.add_flag("--check-options", check_options,
+               "Say whether an agent with the other options would start here, "
+               "as far as that shows without a tracker and workers, and end; "
+               "nothing is made, nobody is asked");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
@@ -179,9 +185,13 @@ int main(int argc, char** argv) {
     return 2;
   }
   const absl::Status status =
-      print_key ? regatta::PrintBuilderKey(std::move(flags))
-                : regatta::ServeAgent(std::move(flags), security);
-  if (status.ok()) return 0;
+      check_options ? regatta::CheckAgentOptions(std::move(flags), security)
+      : print_key   ? regatta::PrintBuilderKey(std::move(flags))
+                    : regatta::ServeAgent(std::move(flags), security);
+  if (status.ok()) {
+    if (check_options) std::cout << "the options are good" << std::endl;
+    return 0;
+  }
   regatta::ReportFailure(std::string(status.message()));
   return absl::IsInvalidArgument(status) ? 2 : 1;
 }

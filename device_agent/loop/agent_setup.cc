@@ -109,6 +109,17 @@ absl::Status CheckSimulatedName(const std::string& flag,
                    kSimulatedPrefix, "\", for an emulator runs this agent"));
 }
 
+absl::Status CheckNames(const AgentFlags& flags, bool simulated) {
+  for (const auto& [flag, name] :
+       {std::pair("--id", flags.id),
+        std::pair("--device-class", flags.device_class)}) {
+    if (name.empty()) continue;
+    RETURN_IF_ERROR(CheckName(flag, name));
+    if (simulated) RETURN_IF_ERROR(CheckSimulatedName(flag, name));
+  }
+  return absl::OkStatus();
+}
+
 std::string DefaultStateDir() {
   return UserStateDir("/var/lib/regatta") + "/agent";
 }
@@ -141,21 +152,14 @@ absl::StatusOr<v1::Hello> MakeHello(const AgentFlags& flags,
                                     const std::string& state_dir,
                                     const v1::Description& host,
                                     bool simulated) {
+  RETURN_IF_ERROR(CheckNames(flags, simulated));
   v1::Hello hello;
-  const auto check = [&](const char* flag, const std::string& name) {
-    RETURN_IF_ERROR(CheckName(flag, name));
-    return simulated ? CheckSimulatedName(flag, name) : absl::OkStatus();
-  };
   if (flags.id.empty()) {
     ASSIGN_OR_RETURN(const std::string id,
                      StableDeviceId(machine, FormatCpuList(cpus), state_dir));
     hello.set_agent_id(absl::StrCat(simulated ? kSimulatedPrefix : "", id));
   } else {
-    RETURN_IF_ERROR(check("--id", flags.id));
     hello.set_agent_id(flags.id);
-  }
-  if (!flags.device_class.empty()) {
-    RETURN_IF_ERROR(check("--device-class", flags.device_class));
   }
   hello.set_instance_id(RandomId());
   hello.set_boot_id(machine.boot_id);

@@ -79,6 +79,10 @@ absl::Status CheckAddress(const std::string& text);
 absl::Status CheckSimulatedName(const std::string& flag,
                                 const std::string& text);
 
+// The names that the flags give this agent and its processors' class: names,
+// which say so where the agent is `simulated`. InvalidArgument names the flag.
+absl::Status CheckNames(const AgentFlags& flags, bool simulated);
+
 // $XDG_STATE_HOME/regatta/agent, else ~/.local/state/regatta/agent.
 std::string DefaultStateDir();
 
