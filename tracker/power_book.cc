@@ -94,6 +94,7 @@ std::vector<PowerSend> PowerBook::Due(SteadyTime now) {
     if (busy_units_.contains(hook.unit)) continue;
     task.sending = true;
     if (!task.sent) task.started = now;
+    task.late = false;
     task.complete = task.verb == PowerVerb::kOn || task.is_off ||
                     (task.verb == PowerVerb::kCycle && !hook.cycle.empty());
     busy_units_.insert(hook.unit);
@@ -106,52 +107,70 @@ std::vector<PowerSend> PowerBook::Due(SteadyTime now) {
   return due;
 }
 
-void PowerBook::Done(const std::string& device_id, SteadyTime now) {
+bool PowerBook::Done(const std::string& device_id, SteadyTime now) {
   if (const auto hook = hooks_.find(device_id); hook != hooks_.end()) {
     busy_units_.erase(hook->second.unit);
   }
   const auto found = tasks_.find(device_id);
-  if (found == tasks_.end()) return;
+  if (found == tasks_.end()) return false;
   Task& task = found->second;
   // Of a task before this one, which nothing waits for any more.
-  if (!task.sending) return;
+  if (!task.sending) return false;
   task.sending = false;
   if (task.verb == PowerVerb::kOff) {
     // Nothing tells whether it is off: its silence is shown as such.
     tasks_.erase(found);
-    return;
+    return true;
   }
   const bool two_steps =
       task.verb == PowerVerb::kCycle && hooks_.at(device_id).cycle.empty();
   if (two_steps && !task.is_off) {
     task.is_off = true;
     task.send_at = now + kOffTime;
-    return;
+    return false;
   }
   // Not back in time: all of it again.
   task.is_off = false;
   task.send_at = now + kResend;
+  return false;
 }
 
-void PowerBook::Resume(const std::string& device_id, PowerVerb verb,
+bool PowerBook::Resume(const std::string& device_id, PowerVerb verb,
                        SteadyTime at, SteadyTime now) {
   const auto hook = hooks_.find(device_id);
-  if (hook == hooks_.end()) return;
   // The fleet's file may be another since.
-  if (verb == PowerVerb::kOn && hook->second.on.empty()) return;
-  tasks_[device_id] = {verb, at, now};
+  if (hook == hooks_.end() ||
+      (verb == PowerVerb::kOn && hook->second.on.empty()) ||
+      (verb == PowerVerb::kOff && hook->second.off.empty())) {
+    return false;
+  }
+  Task& task = tasks_[device_id] = {verb, at, now};
+  if (now - at < kGiveUp) return true;
+  task.started = now;
+  task.send_at = now + kResend;
+  task.late = true;
+  return true;
+}
+
+bool PowerBook::Halfway(const PowerHook& hook, const Task& task) const {
+  return task.verb == PowerVerb::kCycle && hook.cycle.empty() &&
+         (task.is_off || task.sending);
 }
 
 bool PowerBook::Booted(const std::string& device_id) {
   const auto found = tasks_.find(device_id);
-  if (found == tasks_.end() || !found->second.complete) return false;
+  if (found == tasks_.end() ||
+      !(found->second.complete || found->second.late)) {
+    return false;
+  }
   tasks_.erase(found);
   return true;
 }
 
 bool PowerBook::Seen(const std::string& device_id) {
   const auto found = tasks_.find(device_id);
-  if (found == tasks_.end() || found->second.verb != PowerVerb::kOn) {
+  if (found == tasks_.end() ||
+      !(found->second.verb == PowerVerb::kOn || found->second.late)) {
     return false;
   }
   tasks_.erase(found);
@@ -174,7 +193,10 @@ void PowerBook::ExtendBy(absl::Duration stall) {
 std::vector<std::string> PowerBook::GiveUps(SteadyTime now) {
   std::vector<std::string> given_up;
   for (const auto& [id, task] : tasks_) {
-    if (task.sent && now - task.started >= kGiveUp) given_up.push_back(id);
+    if (task.sent && now - task.started >= kGiveUp &&
+        !Halfway(hooks_.at(id), task)) {
+      given_up.push_back(id);
+    }
   }
   for (const std::string& id : given_up) tasks_.erase(id);
   return given_up;

@@ -5,7 +5,7 @@
 // boot id proves a cycle, and only its agent's presence that it was switched
 // on. Until then it is sent again every 30 s; after 300 s the board is broken,
 // counted from the first command: what its unit has to do for others before is
-// no time of the board.
+// no time of the board. None is left between the two steps of a cycle.
 // Commands of one power unit never overlap, since many units take one session
 // at a time; whoever waits longest is next, but after the second steps of
 // cycles that were begun. At most 2 cycles an hour and 6 a day for a board.
@@ -64,16 +64,20 @@ class PowerBook {
 
   // Commands to send now; each is sent once.
   std::vector<PowerSend> Due(SteadyTime now);
-  // The command that Due gave for the board has ended.
-  void Done(const std::string& device_id, SteadyTime now);
-  // What a tracker began at that time and did not see end.
-  void Resume(const std::string& device_id, PowerVerb verb, SteadyTime at,
+  // The command that Due gave for the board has ended. True: it was to switch
+  // it off, and nothing more is awaited.
+  bool Done(const std::string& device_id, SteadyTime now);
+  // What a tracker began at that time and did not see end: done anew, from its
+  // first step. What should have ended by now has kGiveUp from now on, and
+  // kResend first, within which a board that is there after all says so. False:
+  // the board has no such hook any more.
+  bool Resume(const std::string& device_id, PowerVerb verb, SteadyTime at,
               SteadyTime now);
   // The board is back with another boot id. True: that was awaited; a boot
   // before the last command was sent proves nothing.
   bool Booted(const std::string& device_id);
   // The board's agent is here, after whatever boot: it has power. True: that
-  // was awaited.
+  // was awaited, or is enough for what is resumed late.
   bool Seen(const std::string& device_id);
   // The board is known no more. What was sent for it still holds its unit until
   // Done.
@@ -95,7 +99,10 @@ class PowerBook {
     bool sent = false;      // the first command
     bool is_off = false;    // of a cycle in two steps: the first is done
     bool complete = false;  // the last step was sent: a boot is its proof
+    bool late = false;      // resumed so, and nothing sent since
   };
+  // The board may be off now, and its task is to switch it on.
+  bool Halfway(const PowerHook& hook, const Task& task) const;
   const PowerCommand& Next(const PowerHook& hook, const Task& task) const;
 
   const std::map<std::string, PowerHook> hooks_;

@@ -273,6 +273,14 @@ class TrackerCore {
   bool AnySwitched(const Agent& agent) const;
   // The agent is here: its boards that were switched on have power.
   void ProvePower(Agent& agent);
+  // Switches of power that history tells the beginning of, and no end.
+  struct PowerOrder {
+    PowerVerb verb;
+    std::string what;    // as history spells it
+    absl::Duration age;  // since it was given
+  };
+  // By device. Recalls how often each was cycled, too.
+  std::map<std::string, PowerOrder> OpenOrders();
   void RecallPower();
 
   // --- builders (tracker_builders.cc)

@@ -14,8 +14,22 @@
 namespace regatta {
 namespace {
 
-// As history spells it; read back after a restart.
+// As history spells them; read back after a restart.
 constexpr char kPoweredEvent[] = "powered";
+constexpr char kSwitchedOffEvent[] = "switched off";
+constexpr char kHookFailedEvent[] = "power hook failed";
+constexpr char kResumedEvent[] = "power resumed";
+constexpr char kLapsedEvent[] = "power lapsed";
+
+// What of an order is known to have ended it, beside the next one.
+bool Ends(PowerVerb verb, const std::string& what) {
+  // A hook that fails at switching off is not tried again.
+  if (verb == PowerVerb::kOff) {
+    return what == kSwitchedOffEvent || what == kHookFailedEvent ||
+           what == kLapsedEvent;
+  }
+  return what == kPoweredEvent;
+}
 
 std::optional<PowerVerb> VerbOf(v1::DeviceCommand command) {
   switch (command) {
@@ -111,10 +125,13 @@ void TrackerCore::AdvancePower(SteadyTime now) {
 
 void TrackerCore::PowerDone(const std::string& device_id,
                             const absl::Status& status) {
-  power_.Done(device_id, clock_.Steady());
+  const bool off = power_.Done(device_id, clock_.Steady());
   if (!status.ok()) {
-    standings_.Note(device_id, ClassOf(device_id), "power hook failed",
+    standings_.Note(device_id, ClassOf(device_id), kHookFailedEvent,
                     std::string(status.message()));
+  } else if (off) {
+    standings_.Note(device_id, ClassOf(device_id), kSwitchedOffEvent,
+                    "its power hook says so");
   }
   AdvancePower(clock_.Steady());
   Settle();
@@ -151,36 +168,56 @@ void TrackerCore::ProvePower(Agent& agent) {
   if (proven && !AnySwitched(agent)) agent.reboot_until.reset();
 }
 
-void TrackerCore::RecallPower() {
+std::map<std::string, TrackerCore::PowerOrder> TrackerCore::OpenOrders() {
   const int64_t now_ms = WallMs();
-  struct Begun {
-    PowerVerb verb;
-    absl::Duration age;
-  };
-  std::map<std::string, Begun> open;
+  std::map<std::string, PowerOrder> open;
   for (const v1::DeviceEvent& event : store_.Events()) {
     const std::string& id = event.device_id();
-    if (event.what() == kRebootedEvent || event.what() == kBrokenEvent ||
-        event.what() == kPoweredEvent) {
-      open.erase(id);
+    const auto order = open.find(id);
+    if (order != open.end() &&
+        (event.what() == kRebootedEvent || event.what() == kBrokenEvent ||
+         Ends(order->second.verb, event.what()))) {
+      open.erase(order);
     }
     const absl::Duration age = absl::Milliseconds(now_ms - event.unix_ms());
     const std::optional<PowerVerb> verb = VerbOf(event.what());
     if (!verb || age < absl::ZeroDuration() || age >= absl::Hours(24)) continue;
     if (*verb == PowerVerb::kCycle) power_.Recall(id, started_ + -age);
     // The last word counts.
-    open.erase(id);
-    if (*verb != PowerVerb::kOff && age < PowerBook::kGiveUp) {
-      open[id] = {*verb, age};
-    }
+    open[id] = {*verb, event.what(), age};
   }
+  return open;
+}
+
+void TrackerCore::RecallPower() {
   // The board may be off: what was begun is done anew, from its first step.
-  for (const auto& [id, begun] : open) {
+  for (const auto& [id, order] : OpenOrders()) {
     if (standings_.Find(id) == nullptr) continue;  // forgotten since
-    power_.Resume(id, begun.verb, started_ + -begun.age, started_);
-    if (const Device* device = registry_.FindDevice(id)) {
-      registry_.FindAgent(device->agent_id)->reboot_until =
-          started_ + (PowerBook::kGiveUp - begun.age);
+    const Device* device = registry_.FindDevice(id);
+    Agent* agent =
+        device == nullptr ? nullptr : registry_.FindAgent(device->agent_id);
+    const bool late = order.age >= PowerBook::kGiveUp;
+    const std::string when = absl::StrCat(
+        order.what, " was begun ",
+        absl::FormatDuration(absl::Trunc(order.age, absl::Seconds(1))),
+        " before the tracker was restarted");
+    if (late && order.verb == PowerVerb::kOff) {
+      // Its board may be at work again, by hand.
+      if (agent != nullptr && agent->presence != v1::PRESENCE_LOST) {
+        standings_.Note(id, ClassOf(id), kLapsedEvent,
+                        when + "; give it again if the board has power");
+      }
+      continue;
+    }
+    if (!power_.Resume(id, order.verb, started_ + -order.age, started_)) {
+      continue;
+    }
+    standings_.Note(id, ClassOf(id), kResumedEvent,
+                    absl::StrCat(when, "; it begins anew",
+                                 late ? " unless the board shows up" : ""));
+    if (agent != nullptr && order.verb != PowerVerb::kOff) {
+      agent->reboot_until = started_ + (late ? PowerBook::kGiveUp
+                                             : PowerBook::kGiveUp - order.age);
     }
   }
 }

@@ -1,5 +1,5 @@
 // Power hooks: what is sent when, and what proves a cycle.
-#include "tests/tracker/core_fixture.h"
+#include "tests/tracker/power_fixture.h"
 
 namespace regatta {
 namespace {
@@ -8,50 +8,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-PowerHook Hook(const std::string& unit, bool cycle = true) {
-  PowerHook hook;
-  hook.unit = unit;
-  if (cycle) hook.cycle.argv = {"/bin/pdu", "cycle"};
-  hook.off.argv = {"/bin/pdu", "off"};
-  hook.on.argv = {"/bin/pdu", "on"};
-  return hook;
-}
-
-class PowerTest : public CoreTest {
- protected:
-  PowerTest() {
-    options_.fleet.boards["d1"].power = Hook("pdu");
-    options_.fleet.boards["d2"].power = Hook("pdu");
-    options_.fleet.boards["d3"].power = Hook("another", /*cycle=*/false);
-    Reconfigure();
-  }
-  absl::Status Switch(v1::DeviceCommand command, const std::string& id) {
-    v1::ControlDevicesRequest request;
-    request.mutable_devices()->add_device_ids(id);
-    request.set_command(command);
-    request.set_reason("hangs");
-    request.set_by("ann");
-    const absl::Status status = core_->ControlDevices(request).status();
-    Drain();
-    return status;
-  }
-  absl::Status Cycle(const std::string& id) {
-    return Switch(v1::DEVICE_COMMAND_POWER_CYCLE, id);
-  }
-  void Done(const std::string& id, absl::Status status = absl::OkStatus()) {
-    core_->PowerDone(id, status);
-    Drain();
-  }
-  // Device and last word of each command since the last call.
-  std::vector<std::string> Sent() {
-    std::vector<std::string> sent;
-    for (const auto& one : std::exchange(switched_, {})) {
-      sent.push_back(one.device_id + " " + one.command.argv.back());
-    }
-    return sent;
-  }
-};
 
 TEST_F(PowerTest, ANewBootIdProvesACycleAndNothingElseDoes) {
   const StreamId server = Attach();
@@ -145,48 +101,6 @@ TEST_F(PowerTest, ADeviceBesideOneThatIsSwitchedGetsNoWorkEither) {
   Done("d3");
   board = boot(3);
   EXPECT_THAT(Assigned(board), SizeIs(2));
-}
-
-TEST_F(PowerTest, ACycleGoesOnAfterARestartOfTheTracker) {
-  const SessionId board = Boot("3", 1);
-  ASSERT_TRUE(Cycle("d3").ok());
-  EXPECT_THAT(Sent(), ElementsAre("d3 off"));
-  Done("d3");
-  Disconnect(board);
-  Wait(absl::Seconds(5));
-  Restart();
-  Wait(options_.tick);
-  EXPECT_THAT(Sent(), ElementsAre("d3 off"));
-  Done("d3");
-  Wait(absl::Seconds(10));
-  EXPECT_THAT(Sent(), ElementsAre("d3 on"));
-  Done("d3");
-  Boot("3", 2);
-  Wait(options_.tick);
-  Restart();
-  Wait(absl::Minutes(1));
-  EXPECT_THAT(Sent(), IsEmpty()) << "it is proven";
-}
-
-TEST_F(PowerTest, SwitchingOnGoesOnAfterARestartOfTheTracker) {
-  Disconnect(Boot("1", 1));
-  Wait(absl::Seconds(61));
-  ASSERT_TRUE(Switch(v1::DEVICE_COMMAND_POWER_ON, "d1").ok());
-  EXPECT_THAT(Sent(), ElementsAre("d1 on"));
-  Wait(options_.tick);
-  Restart();
-  Wait(options_.tick);
-  EXPECT_THAT(Sent(), ElementsAre("d1 on")) << "its hook may have been killed";
-  Done("d1");
-  Boot("1", 2);
-  Wait(options_.tick);
-  EXPECT_EQ(Trust("d1"), v1::TRUST_UNKNOWN);
-  for (const v1::DeviceEvent& event : store_.events) {
-    EXPECT_NE(event.reason(), "unannounced") << "it was awaited";
-  }
-  Restart();
-  Wait(absl::Minutes(1));
-  EXPECT_THAT(Sent(), IsEmpty()) << "it is proven";
 }
 
 TEST_F(PowerTest, WhatIsOnIsNotSwitchedOnNorWhatAnotherReservedCycled) {

@@ -32,7 +32,8 @@ std::vector<Finding> ExamineEvents(const v1::DeviceHistoryResponse& history) {
     } else if (event.what() == kHookFailed) {
       failed = &event;
       ++failures;
-    } else if (event.what() == "rebooted" || event.what() == "powered") {
+    } else if (event.what() == "rebooted" || event.what() == "powered" ||
+               event.what() == "switched off") {
       failed = nullptr;
       failures = 0;
     }
