@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "regatta/v1/dispatch_service.pb.h"
 #include "regatta/v1/fleet_service.pb.h"
-#include "tracker/fleet_config.h"
+#include "tracker/config/fleet_config.h"
 
 namespace regatta {
 

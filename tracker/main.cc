@@ -24,8 +24,8 @@
 #include "proto/security/audit_log.h"
 #include "proto/security/metrics_flags.h"
 #include "proto/security/security_flags.h"
+#include "tracker/config/fleet_config.h"
 #include "tracker/file_fleet_store.h"
-#include "tracker/fleet_config.h"
 #include "tracker/tracker_options.h"
 #include "tracker/tracker_service.h"
 

@@ -20,7 +20,7 @@
 #include "base/log.h"
 #include "base/one_line.h"
 #include "base/unique_fd.h"
-#include "tracker/http_post.h"
+#include "tracker/config/http_post.h"
 
 extern char** environ;
 

@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "tracker/fleet_config.h"
+#include "tracker/config/fleet_config.h"
 
 namespace regatta {
 

@@ -17,10 +17,10 @@
 #include "proto/security/credential_keeper.h"
 #include "proto/security/guarded_server.h"
 #include "tracker/certificate_service.h"
+#include "tracker/config/http_post.h"
 #include "tracker/core_loop.h"
 #include "tracker/dispatch_service.h"
 #include "tracker/fleet_service.h"
-#include "tracker/http_post.h"
 #include "tracker/power_runner.h"
 #include "tracker/webhook.h"
 

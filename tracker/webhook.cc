@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "nlohmann/json.hpp"
+#include "tracker/config/event_json.h"
 
 namespace regatta {
 
@@ -69,16 +69,6 @@ void Webhook::Run() {
       wait *= 2;
     }
   }
-}
-
-std::string EventJson(const v1::DeviceEvent& event) {
-  return nlohmann::json{{"unix_ms", event.unix_ms()},
-                        {"device", event.device_id()},
-                        {"device_class", event.device_class()},
-                        {"what", event.what()},
-                        {"reason", event.reason()},
-                        {"by", event.by()}}
-      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace regatta

@@ -53,10 +53,6 @@ class Webhook {
   std::thread thread_;  // last: starts when the rest is ready
 };
 
-// {"unix_ms": 1, "device": "pi-1", "device_class": "rpi5-4c", "what": "drain",
-//  "reason": "fan swap", "by": "ann@desk"}
-std::string EventJson(const v1::DeviceEvent& event);
-
 }  // namespace regatta
 
 #endif  // REGATTA_TRACKER_WEBHOOK_H_

@@ -149,6 +149,12 @@ AddedCommand AddDoctor(CLI::App& app) {
                    "its default folder, where there is one")
       ->check(NotEmpty())
       ->type_name("FILE");
+  command
+      ->add_option("--fleet-config", flags->options.fleet_config,
+                   "The tracker's file of the fleet to look at; its webhook "
+                   "gets a test event")
+      ->check(NotEmpty())
+      ->type_name("FILE");
   AddServerFlag(command, &flags->options.server);
   AddJsonFlag(command, &flags->json);
   return {command, [flags] { return Run(*flags); }};

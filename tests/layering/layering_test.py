@@ -30,7 +30,7 @@ MAY_INCLUDE = {
     "client/cli": ["proto", "compiler", "storage", "server/search",
                    "server/query", "device_agent/measure",
                    "device_agent/spawner", "device_agent/probe",
-                   "device_agent/sensors"],
+                   "device_agent/sensors", "tracker/config"],
 }
 
 # (pattern of a line, where it is allowed, what it is)

@@ -1,5 +1,5 @@
 // The fleet's file: what it says, and how its mistakes are told.
-#include "tracker/fleet_config.h"
+#include "tracker/config/fleet_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // URLs of the fleet's file, and posting to receivers that take their time.
-#include "tracker/http_post.h"
+#include "tracker/config/http_post.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/unique_fd.h"
-#include "tracker/http_url.h"
+#include "tracker/config/http_url.h"
 
 namespace regatta {
 namespace {

@@ -30,8 +30,9 @@ struct Finding {
 
 struct DoctorOptions {
   ServerFlags server;
-  std::string log;   // the tuning log's file; "": none is here
-  std::string root;  // before system paths; "" outside tests
+  std::string log;           // the tuning log's file; "": none is here
+  std::string fleet_config;  // the tracker's file of the fleet; "": none named
+  std::string root;          // before system paths; "" outside tests
 };
 
 struct Area {
@@ -46,6 +47,8 @@ std::vector<Finding> ExamineToolchain(const DoctorOptions& options);
 std::vector<Finding> ExamineClocks(const DoctorOptions& options);
 std::vector<Finding> ExamineSandbox(const DoctorOptions& options);
 std::vector<Finding> ExamineServer(const DoctorOptions& options);
+// Posts a test to the webhook that the fleet's file names.
+std::vector<Finding> ExamineFleetFile(const DoctorOptions& options);
 std::vector<Finding> ExamineLog(const DoctorOptions& options);
 
 // What the features mean that a board's sandbox has ("uid,netns,...", as an

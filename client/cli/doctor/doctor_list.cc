@@ -4,11 +4,9 @@ namespace regatta::cli {
 
 absl::Span<const Area> Areas() {
   static constexpr Area kAreas[] = {
-      {"toolchain", ExamineToolchain},
-      {"clocks", ExamineClocks},
-      {"sandbox", ExamineSandbox},
-      {"server", ExamineServer},
-      {"log", ExamineLog},
+      {"toolchain", ExamineToolchain}, {"clocks", ExamineClocks},
+      {"sandbox", ExamineSandbox},     {"server", ExamineServer},
+      {"fleet", ExamineFleetFile},     {"log", ExamineLog},
   };
   return kAreas;
 }

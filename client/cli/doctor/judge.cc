@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "device_agent/probe/clock_control.h"
@@ -54,6 +55,32 @@ ClockVerdict JudgeClocks(std::string_view uncontrolled) {
     if (!finding.remedy.empty()) remedies.push_back(std::move(finding.remedy));
   }
   return {absl::StrJoin(found, "; "), absl::StrJoin(remedies, "; ")};
+}
+
+Finding JudgeSilence(const std::string& message) {
+  const bool tracker = absl::StartsWith(message, "the tracker at ");
+  // gRPC's words: of an answer that did not come, and of a connection that was
+  // made and on which nothing followed.
+  const bool hangs = absl::StrContains(message, "Deadline Exceeded") ||
+                     absl::StrContains(message, "SETTINGS frame");
+  if (!hangs) {
+    return {Level::kFail, "reachable", message,
+            tracker ? "start regatta-tracker; on its machine, journalctl -u "
+                      "regatta-tracker says why it ended"
+                    : "regatta up, or start regatta-tracker and "
+                      "regatta-server; journalctl -u 'regatta-*'"};
+  }
+  const std::string who = tracker ? "tracker" : "server";
+  return {Level::kFail, "reachable",
+          absl::StrCat("the ", who,
+                       " hangs: it is there, but says nothing, or what it says "
+                       "is lost on the way (",
+                       message, ")"),
+          absl::StrCat("on its machine: kill -CONT it if it was stopped, else "
+                       "systemctl restart regatta-",
+                       who, "; journalctl -u regatta-", who,
+                       " says what it did last. A firewall that drops packets "
+                       "looks the same")};
 }
 
 Finding ExamineBoards(const v1::ListDevicesResponse& fleet) {

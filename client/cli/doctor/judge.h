@@ -28,6 +28,10 @@ struct ClockVerdict {
 };
 ClockVerdict JudgeClocks(std::string_view uncontrolled);
 
+// Of a question that was not answered, by the client's words: who did not
+// answer, and whether it takes connections and then says nothing.
+Finding JudgeSilence(const std::string& message);
+
 // Of all boards that the tracker knows.
 Finding ExamineBoards(const v1::ListDevicesResponse& fleet);
 

@@ -1,4 +1,4 @@
-#include "tracker/fleet_config.h"
+#include "tracker/config/fleet_config.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -14,7 +14,7 @@
 #include "base/json_reason.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
-#include "tracker/http_url.h"
+#include "tracker/config/http_url.h"
 
 namespace regatta {
 namespace {

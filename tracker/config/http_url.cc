@@ -1,4 +1,4 @@
-#include "tracker/http_url.h"
+#include "tracker/config/http_url.h"
 
 #include <algorithm>
 #include <utility>

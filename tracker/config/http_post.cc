@@ -1,4 +1,4 @@
-#include "tracker/http_post.h"
+#include "tracker/config/http_post.h"
 
 #include <algorithm>
 #include <chrono>
@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "tracker/http_url.h"
+#include "tracker/config/http_url.h"
 
 #ifdef REGATTA_HAVE_HTTPLIB
 #include "httplib.h"

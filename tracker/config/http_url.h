@@ -2,8 +2,8 @@
 // [/PATH][?QUERY].
 //
 // Thread safety: free functions.
-#ifndef REGATTA_TRACKER_HTTP_URL_H_
-#define REGATTA_TRACKER_HTTP_URL_H_
+#ifndef REGATTA_TRACKER_CONFIG_HTTP_URL_H_
+#define REGATTA_TRACKER_CONFIG_HTTP_URL_H_
 
 #include <string>
 #include <string_view>
@@ -29,4 +29,4 @@ absl::StatusOr<HttpUrl> ParseHttpUrl(std::string_view url);
 
 }  // namespace regatta
 
-#endif  // REGATTA_TRACKER_HTTP_URL_H_
+#endif  // REGATTA_TRACKER_CONFIG_HTTP_URL_H_

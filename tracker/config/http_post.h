@@ -1,6 +1,6 @@
 // One HTTP POST, through cpp-httplib where that was there at build time.
-#ifndef REGATTA_TRACKER_HTTP_POST_H_
-#define REGATTA_TRACKER_HTTP_POST_H_
+#ifndef REGATTA_TRACKER_CONFIG_HTTP_POST_H_
+#define REGATTA_TRACKER_CONFIG_HTTP_POST_H_
 
 #include <string>
 
@@ -22,4 +22,4 @@ absl::Status HttpPost(const std::string& url, const std::string& body,
 
 }  // namespace regatta
 
-#endif  // REGATTA_TRACKER_HTTP_POST_H_
+#endif  // REGATTA_TRACKER_CONFIG_HTTP_POST_H_

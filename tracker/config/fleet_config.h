@@ -9,8 +9,8 @@
 //                        "power": {"unit": "pdu-a",
 //                                  "off": ["/usr/local/bin/pdu", "off", "3"],
 //                                  "on": "http://pdu-a/outlets/3/on"}}}}
-#ifndef REGATTA_TRACKER_FLEET_CONFIG_H_
-#define REGATTA_TRACKER_FLEET_CONFIG_H_
+#ifndef REGATTA_TRACKER_CONFIG_FLEET_CONFIG_H_
+#define REGATTA_TRACKER_CONFIG_FLEET_CONFIG_H_
 
 #include <map>
 #include <optional>
@@ -72,4 +72,4 @@ absl::StatusOr<FleetConfig> ReadFleetConfig(const std::string& path);
 
 }  // namespace regatta
 
-#endif  // REGATTA_TRACKER_FLEET_CONFIG_H_
+#endif  // REGATTA_TRACKER_CONFIG_FLEET_CONFIG_H_
