@@ -19,15 +19,16 @@ FileBeside::~FileBeside() {
   if (there_) unlink(beside_.c_str());
 }
 
-int FileBeside::Open(mode_t mode) {
+int FileBeside::Open(mode_t mode, bool masked) {
   // Left by a crash, or put there by somebody who wants the bytes elsewhere.
   unlink(beside_.c_str());
   file_.Reset(
       open(beside_.c_str(),
            O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-           mode & 0700));
+           masked ? mode : mode & 0700));
   if (!file_.valid()) return errno;
   there_ = true;
+  if (masked) return 0;
   // The mask of the process must not widen or narrow it.
   return fchmod(file_.get(), mode) == 0 ? 0 : errno;
 }

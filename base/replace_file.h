@@ -27,10 +27,12 @@ class FileBeside {
   ~FileBeside();
   FileBeside(const FileBeside&) = delete;
 
-  // For reading and appending, with exactly this mode.
-  int Open(mode_t mode);
+  // For reading and appending, with exactly this mode; `masked`: less what the
+  // process's umask takes away.
+  int Open(mode_t mode, bool masked = false);
   int Append(std::string_view bytes);
   int Sync();
+  int fd() const { return file_.get(); }  // -1 before Open
   // Renames; durable only once the folder is, and whole after a power failure
   // only when it was synced before.
   int Commit();

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -161,13 +162,12 @@ absl::StatusOr<std::unique_ptr<FileFleetStore>> FileFleetStore::Open(
 }
 
 FileFleetStore::~FileFleetStore() {
-  if (fd_ >= 0) close(fd_);
   if (lock_fd_ >= 0) close(lock_fd_);
 }
 
 absl::Status FileFleetStore::Lock() {
   const std::string path = absl::StrCat(dir_, "/fleet.lock");
-  lock_fd_ = open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
+  lock_fd_ = open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
   if (lock_fd_ < 0) return SystemError("opening", path);
   if (flock(lock_fd_, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return SystemError("locking", path);
@@ -283,26 +283,22 @@ void FileFleetStore::ApproveAll() {
 
 absl::Status FileFleetStore::Rewrite() {
   const std::string path = File(dir_);
-  const std::string temporary = path + ".new";
+  FileBeside fresh(path, path + ".new");
   std::string content =
       json{{"format", kFormat}, {"tracker_epoch", epoch_}}.dump() + "\n";
   for (const v1::DeviceEvent& event : events_) content += EventLine(event);
   for (const auto& [id, device] : devices_) content += DeviceLine(device);
   for (const auto& [id, agent] : agents_) content += AgentLine(agent);
-  const int fd =
-      open(temporary.c_str(),
-           O_CREAT | O_TRUNC | O_WRONLY | O_APPEND | O_CLOEXEC, 0644);
-  if (fd < 0) return SystemError("creating", temporary);
-  absl::Status written = WriteAndSync(fd, content, temporary);
-  if (written.ok() && rename(temporary.c_str(), path.c_str()) != 0) {
-    written = SystemError("renaming to", path);
-  }
-  if (!written.ok()) {
-    close(fd);
-    return written;
-  }
-  if (fd_ >= 0) close(fd_);
-  fd_ = fd;
+  // It tells of a lab's boards and people: its owner's alone, unless somebody
+  // has opened it to others.
+  struct stat old = {};
+  const mode_t mode = stat(path.c_str(), &old) == 0 ? old.st_mode & 0777 : 0600;
+  errno = fresh.Open(mode);
+  if (errno == 0) errno = fresh.Append(content);
+  if (errno == 0) errno = fresh.Sync();
+  if (errno == 0) errno = fresh.Commit();
+  if (errno != 0) return SystemError("writing", path);
+  fd_ = fresh.Take();
   bytes_ = static_cast<int64_t>(content.size());
   compact_at_ = std::max(kCompactBytes, 2 * bytes_);
   torn_ = false;
@@ -318,7 +314,7 @@ std::vector<KnownAgent> FileFleetStore::Agents() const {
 
 absl::Status FileFleetStore::Append(const std::string& lines) {
   if (torn_ || bytes_ > compact_at_) return Rewrite();
-  absl::Status status = WriteAndSync(fd_, lines, File(dir_));
+  absl::Status status = WriteAndSync(fd_.get(), lines, File(dir_));
   torn_ = !status.ok();
   if (status.ok()) bytes_ += static_cast<int64_t>(lines.size());
   return status;

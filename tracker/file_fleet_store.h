@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/unique_fd.h"
 #include "tracker/fleet_store.h"
 
 namespace regatta {
@@ -58,7 +59,7 @@ class FileFleetStore : public FleetStore {
 
   std::string dir_;
   int lock_fd_ = -1;
-  int fd_ = -1;
+  UniqueFd fd_;
   int64_t bytes_ = 0;
   int64_t compact_at_ = 0;  // rewritten when it has grown to this
   // An append failed and may have left half a line: rewrite before the next.

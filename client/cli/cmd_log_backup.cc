@@ -55,7 +55,7 @@ absl::StatusOr<int64_t> Backup(const Flags& flags, LogAccess& log) {
   ASSIGN_OR_RETURN(const std::unique_ptr<sqlite::LogPlace> place,
                    HoldPlace(flags));
   ASSIGN_OR_RETURN(StagedFile file,
-                   StagedFile::Create(place->path(), /*executable=*/false));
+                   StagedFile::Create(place->path(), FileUse::kPrivate));
   const std::atomic<bool>& stop = StopRequested();
   RateProgress display("pages", StderrIsTerminal(), RealClock());
   int64_t bytes = 0;
@@ -66,7 +66,7 @@ absl::StatusOr<int64_t> Backup(const Flags& flags, LogAccess& log) {
         return file.Append(data);
       },
       ShowOn(display)));
-  RETURN_IF_ERROR(file.Close());
+  RETURN_IF_ERROR(file.Sync());
   // What cannot be opened is no backup.
   RETURN_IF_ERROR(
       Annotate(OpenCopy(file.temporary()).status(), "looking at the copy"));

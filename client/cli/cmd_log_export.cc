@@ -38,7 +38,7 @@ class Output {
   static absl::StatusOr<Output> Open(const std::string& path) {
     if (path == "-") return Output(std::nullopt);
     ASSIGN_OR_RETURN(StagedFile file,
-                     StagedFile::Create(path, /*executable=*/false));
+                     StagedFile::Create(path, FileUse::kPrivate));
     return Output(std::move(file));
   }
   absl::Status Write(std::string_view bytes) {

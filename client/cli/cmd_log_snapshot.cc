@@ -34,7 +34,7 @@ int Run(const Flags& flags) {
   const auto snapshot = Snapshot::FromBytes(*bytes, flags.output);
   if (!snapshot.ok()) return Fail(snapshot.status());
   const absl::Status written =
-      WriteFileAtomically(flags.output, *bytes, /*executable=*/false);
+      WriteFileAtomically(flags.output, *bytes, FileUse::kPrivate);
   if (!written.ok()) return Fail(written);
   if (flags.json) {
     PrintJson({{"log", (*log)->Place()},

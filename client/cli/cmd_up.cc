@@ -107,7 +107,7 @@ absl::Status MakeDirectory(const std::string& path) {
 // Held for the life of the process: one `up` per folder.
 absl::StatusOr<UniqueFd> LockDirectory(const std::string& dir) {
   const std::string path = dir + "/up.lock";
-  UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (fd.get() < 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
@@ -329,7 +329,7 @@ absl::Status Serve(Flags flags) {
   RETURN_IF_ERROR(WriteFileAtomically(
       AddressFile(flags.dir),
       absl::StrCat(fleet.ServerAt(), "\n", admin, identities ? "\n" : ""),
-      /*executable=*/false));
+      FileUse::kData));
   std::cout << "server   " << fleet.ServerAt() << "\n"
             << "tracker  " << fleet.TrackerAt()
             << "   (agents: regatta-agent --tracker " << fleet.TrackerAt()

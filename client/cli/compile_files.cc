@@ -27,7 +27,9 @@ absl::StatusOr<std::vector<std::string>> WriteAllOrNone(
   std::vector<std::string> paths;
   for (const OutputFile& file : files) {
     ASSIGN_OR_RETURN(StagedFile one,
-                     StagedFile::Write(file.path, file.bytes, file.executable));
+                     StagedFile::Write(
+                         file.path, file.bytes,
+                         file.executable ? FileUse::kProgram : FileUse::kData));
     staged.push_back(std::move(one));
     paths.push_back(file.path);
   }

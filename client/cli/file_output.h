@@ -2,6 +2,7 @@
 #ifndef REGATTA_CLIENT_CLI_FILE_OUTPUT_H_
 #define REGATTA_CLIENT_CLI_FILE_OUTPUT_H_
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,49 +10,55 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/replace_file.h"
 
 namespace regatta::cli {
 
-// A file that is written beside its place and moved there by Commit, so that
-// several files can be made ready before the first of them appears. Nothing is
-// left behind when the object goes without a commit.
+// Who a file is for.
+enum class FileUse {
+  kData,     // whoever the umask lets read
+  kProgram,  // as kData, and run
+  // Its owner alone, for it tells of a lab's kernels and people; what it takes
+  // the place of keeps its mode.
+  kPrivate,
+};
+
+// A file that is written beside its place, in PATH.PID.new, and moved there by
+// Commit, so that several files can be made ready before the first of them
+// appears. Nothing is left behind when the object goes without a commit. While
+// it lives the file beside is locked (flock), which tells it from what a killed
+// process left.
 class StagedFile {
  public:
   // Begins an empty one; what killed processes left of the same file goes.
-  // FailedPrecondition with the path and the system's
-  // reason.
+  // FailedPrecondition with the path and the system's reason.
   static absl::StatusOr<StagedFile> Create(const std::string& path,
-                                           bool executable);
+                                           FileUse use);
   // One that holds `bytes`. FailedPrecondition as above.
   static absl::StatusOr<StagedFile> Write(const std::string& path,
-                                          std::string_view bytes,
-                                          bool executable);
-  StagedFile(StagedFile&& other) noexcept
-      : path_(std::move(other.path_)),
-        temporary_(std::exchange(other.temporary_, "")),
-        fd_(std::exchange(other.fd_, -1)) {}
-  ~StagedFile();
+                                          std::string_view bytes, FileUse use);
 
   // Where the bytes are until the commit.
   const std::string& temporary() const { return temporary_; }
-  // FailedPrecondition as above. REQUIRES: not closed.
+  // FailedPrecondition as above.
   absl::Status Append(std::string_view bytes);
-  // Nothing more will come; what was written is on the disk. Commit does it
-  // where nobody did.
-  absl::Status Close();
+  // What was written is on the disk. FailedPrecondition as above.
+  absl::Status Sync();
 
-  // Puts the file in its place, where it stays after a power failure.
+  // Puts the file, synced, in its place, where it stays after a power failure.
   // FailedPrecondition as above; the place is unchanged then, or its folder
   // could not be synced.
   absl::Status Commit();
 
  private:
-  StagedFile(std::string path, std::string temporary, int fd)
-      : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
+  StagedFile(std::string path, std::string temporary)
+      : path_(std::move(path)),
+        temporary_(std::move(temporary)),
+        file_(std::make_unique<FileBeside>(path_, temporary_)) {}
 
   std::string path_;
-  std::string temporary_;  // "": committed or moved from
-  int fd_;                 // -1: closed
+  std::string temporary_;
+  std::unique_ptr<FileBeside> file_;
 };
 
 // Refuses what a command must not replace: a file that it reads itself
@@ -65,7 +72,7 @@ bool IsSameFile(const std::string& path, const std::string& other);
 
 // Both steps at once.
 absl::Status WriteFileAtomically(const std::string& path,
-                                 std::string_view bytes, bool executable);
+                                 std::string_view bytes, FileUse use);
 
 }  // namespace regatta::cli
 

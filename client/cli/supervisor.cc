@@ -66,7 +66,7 @@ Supervisor::~Supervisor() { StopAll(); }
 
 absl::Status Supervisor::Launch(Daemon& daemon) {
   const int log_fd = open(daemon.spec.log_path.c_str(),
-                          O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+                          O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (log_fd < 0) {
     return absl::FailedPreconditionError(absl::StrCat(
         "cannot write ", daemon.spec.log_path, ": ", std::strerror(errno)));

@@ -67,7 +67,7 @@ TEST(StagedFile, GrowsBesideItsPlaceAndAppearsWhole) {
   TempDir dir;
   const std::string path = dir.path() + "/f";
   {
-    auto file = StagedFile::Create(path, false);
+    auto file = StagedFile::Create(path, FileUse::kData);
     ASSERT_TRUE(file.ok());
     ASSERT_TRUE(file->Append("one ").ok());
     ASSERT_TRUE(file->Append("two").ok());
@@ -76,7 +76,7 @@ TEST(StagedFile, GrowsBesideItsPlaceAndAppearsWhole) {
   }
   EXPECT_EQ(ReadFile(path), "one two");
   {
-    auto file = StagedFile::Create(path, false);
+    auto file = StagedFile::Create(path, FileUse::kData);
     ASSERT_TRUE(file->Append("half").ok());
   }
   EXPECT_EQ(ReadFile(path), "one two");

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -181,6 +182,24 @@ TEST_F(FileFleetStoreTest, BoardsOfAFileBeforeApprovalAreApproved) {
   EXPECT_EQ(store->Devices()[0].device_id(), "d-a");
   EXPECT_EQ(store->Devices()[0].agent_id(), "a");
   EXPECT_EQ(store->Devices()[0].trust(), v1::TRUST_UNKNOWN);
+}
+
+TEST_F(FileFleetStoreTest, WhatItWritesIsItsOwnersAlone) {
+  const auto mode = [](const std::string& file) {
+    struct stat info = {};
+    EXPECT_EQ(stat(file.c_str(), &info), 0) << file;
+    return info.st_mode & 0777;
+  };
+  const mode_t mask = umask(0);
+  MustOpen().reset();
+  for (const auto& entry : std::filesystem::directory_iterator(dir_)) {
+    EXPECT_EQ(mode(entry.path()), 0600u) << entry.path();
+  }
+  // Opened to others, it stays so through every start.
+  ASSERT_EQ(chmod(File().c_str(), 0640), 0);
+  MustOpen().reset();
+  EXPECT_EQ(mode(File()), 0640u);
+  umask(mask);
 }
 
 TEST_F(FileFleetStoreTest, TwoTrackersDoNotShareAFolder) {
