@@ -47,14 +47,20 @@ class LogUpkeep {
   // with columns that are not theirs; trial ids below which ordinals could be
   // handed out again; publications and best-known rows that the records do not
   // bear out; jobs that cannot be read. Records may arrive meanwhile.
-  // `progress` is asked several times a second, whatever is being read. An
-  // error only when it stopped the check, or the log cannot be read at all.
+  // `progress` is asked several times a second, whatever is being read; it
+  // hears of the phases again when the check is asked to end its state and goes
+  // on with a copy of the log, made as StreamBackup makes one. An error only
+  // when it stopped the check, the log cannot be read at all, or there is no
+  // room for that copy.
   virtual absl::StatusOr<LogCheck> Check(
       const std::function<void(const LogFinding&)>& visit,
       const UpkeepProgress& progress) const = 0;
 
-  // Writes a copy of the log, as of one moment, to `path`, which must not
-  // exist, and syncs it. Records may arrive meanwhile. The copy is a log of its
+  // Writes a copy of the log, as of one moment of the call, to `path`, which
+  // must not exist, and syncs it; the file is its owner's alone. Records may
+  // arrive meanwhile. `progress` hears of the pages from the first on again
+  // when the state that is copied cannot be held to the end; the copy then goes
+  // on at the pace of the writer, for which no state is held. The copy is a log of its
   // own with the same LogId. Works, too, while the log's file is gone from its
   // place (see Append): what was stored is then saved. Nothing of it is left
   // after an error.

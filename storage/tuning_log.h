@@ -12,6 +12,10 @@
 //
 // Storage reads neither workload nor schedule nor target text.
 //
+// A read that holds one state of the log for so long that the log's own files
+// grow without bounds is asked to end: it goes on by itself where it can, else
+// it fails with Aborted, which means to try again.
+//
 // Thread safety: all methods may be called from any thread; writers wait for
 // one another, readers do not wait for writers.
 #ifndef REGATTA_STORAGE_TUNING_LOG_H_
@@ -85,15 +89,17 @@ class TuningLog : public BestSource {
                                int64_t unix_ms) = 0;
 
   // Calls `visit` for every best-known row, own and imported, with what is
-  // known of its workload, in the order of the key, all of one state of the
-  // log, until it returns false. It may take its time: nobody waits for it.
+  // known of its workload, in the order of the key, until it returns false. It
+  // may take its time: nobody waits for it, and no state of the log is held
+  // meanwhile. Each row is as it was at some moment of the call.
   virtual absl::Status ForEachBest(
       const std::function<bool(const WorkloadInfo&, const BestKnown&)>& visit)
       const = 0;
   // Derives the view from the records again, in steps between which others
   // write; each of its rows is right from its step on. Returns how many were
   // not. `progress` hears of keys; Cancelled when it stopped the work, whose
-  // steps so far stay.
+  // steps so far stay. Aborted: one key has so many records that its step was
+  // asked to end.
   virtual absl::StatusOr<int64_t> RebuildBest(
       const UpkeepProgress& progress) = 0;
   // Looking after the log; taking it in and out. Owned by it.

@@ -11,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/robust_stats.h"
 #include "base/status_macros.h"
+#include "storage/shape_distance.h"
 #include "storage/sqlite/record_codec.h"
 #include "storage/sqlite/record_store.h"
-#include "storage/shape_distance.h"
 #include "storage/time_interval.h"
 #include "storage/validate.h"
 
@@ -253,26 +253,34 @@ absl::StatusOr<std::vector<BestKnown>> FindBestOfNeighbours(
   return all;
 }
 
-absl::Status VisitBest(
-    Connection& db,
-    const std::function<bool(const WorkloadInfo&, const BestKnown&)>& visit) {
+absl::StatusOr<std::vector<std::pair<WorkloadInfo, BestKnown>>> FindBestAfter(
+    Connection& db, const std::optional<BestKey>& after, int64_t limit) {
+  // Before all keys, where there is none: threads are never negative.
+  const BestKey from =
+      after.value_or(BestKey{.workload_key = "", .threads = -1});
+  std::vector<std::pair<WorkloadInfo, BestKnown>> page;
   ASSIGN_OR_RETURN(
       Statement find,
       db.Query("SELECT b.cell_id, w.key, w.text, w.family, w.structure, "
                "w.extents FROM workload w JOIN cell c ON c.workload_id = w.id "
                "JOIN best_known b ON b.cell_id = c.id "
+               "WHERE w.key >= ?1 AND (w.key > ?1 OR "
+               "(c.device_class, c.threads, c.cache, c.imported) > "
+               "(?2, ?3, ?4, ?5)) "
                "ORDER BY w.key, c.device_class, c.threads, c.cache, "
-               "c.imported"));
+               "c.imported LIMIT ?6",
+               from.workload_key, from.device_class, from.threads,
+               static_cast<int>(from.cache), from.imported, limit));
   while (true) {
     ASSIGN_OR_RETURN(const bool row, find.Step());
-    if (!row) return absl::OkStatus();
+    if (!row) return page;
     WorkloadInfo workload{.key = find.Text(1),
                           .text = find.Text(2),
                           .family = find.Text(3),
                           .structure = find.Text(4)};
     ASSIGN_OR_RETURN(workload.extents, DecodeExtents(find.Bytes(5)));
-    ASSIGN_OR_RETURN(const BestKnown best, LoadBest(db, find.Int(0)));
-    if (!visit(workload, best)) return absl::OkStatus();
+    ASSIGN_OR_RETURN(BestKnown best, LoadBest(db, find.Int(0)));
+    page.emplace_back(std::move(workload), std::move(best));
   }
 }
 

@@ -21,10 +21,10 @@ absl::StatusOr<std::vector<BestKnown>> FindBestOfWorkload(
 absl::StatusOr<std::vector<BestKnown>> FindBestOfNeighbours(
     Connection& db, const WorkloadInfo& workload, const BestKey& key,
     int limit);
-// As TuningLog::ForEachBest.
-absl::Status VisitBest(
-    Connection& db,
-    const std::function<bool(const WorkloadInfo&, const BestKnown&)>& visit);
+// At most `limit` best-known rows that follow `after` in the order of the key,
+// with their workloads; from the first without it.
+absl::StatusOr<std::vector<std::pair<WorkloadInfo, BestKnown>>> FindBestAfter(
+    Connection& db, const std::optional<BestKey>& after, int64_t limit);
 absl::StatusOr<std::vector<ClassFacts>> FindClassFacts(Connection& db);
 
 }  // namespace regatta::sqlite

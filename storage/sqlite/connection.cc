@@ -12,8 +12,8 @@ namespace {
 
 // Waits only for the short locks of another connection of ours.
 constexpr int kBusyTimeoutMs = 5000;
-// Between two calls of a StepWatch: steps of SQLite's machine, some of them
-// pages that are read from a disk.
+// Between two looks at whether a statement may go on: steps of SQLite's
+// machine, some of them pages that are read from a disk.
 constexpr int kWatchSteps = 200;
 
 // "file:" URI of a path: the characters that a URI gives a meaning are escaped.
@@ -32,13 +32,13 @@ std::string FileUri(const std::string& path, std::string_view query) {
 
 }  // namespace
 
-Statement::Statement(sqlite3_stmt* stmt, bool* in_use, const std::string* path)
-    : stmt_(stmt), in_use_(in_use), path_(path) {}
+Statement::Statement(sqlite3_stmt* stmt, bool* in_use, Connection* db)
+    : stmt_(stmt), in_use_(in_use), db_(db) {}
 
 Statement::Statement(Statement&& other) noexcept
     : stmt_(std::exchange(other.stmt_, nullptr)),
       in_use_(other.in_use_),
-      path_(other.path_),
+      db_(other.db_),
       bind_error_(other.bind_error_) {}
 
 Statement::~Statement() {
@@ -74,16 +74,15 @@ void Statement::Bind(int index, std::nullopt_t) {
 }
 
 absl::StatusOr<bool> Statement::Step() {
-  int code = bind_error_;
-  if (code == SQLITE_OK) {
-    code = sqlite3_step(stmt_);
-    if (code == SQLITE_ROW) return true;
-    if (code == SQLITE_DONE) return false;
+  if (bind_error_ != SQLITE_OK) {
+    return db_->Error(bind_error_, sqlite3_errstr(bind_error_));
   }
-  sqlite3* db = sqlite3_db_handle(stmt_);
-  const std::string message =
-      bind_error_ == SQLITE_OK ? sqlite3_errmsg(db) : sqlite3_errstr(code);
-  return SqliteStatus(code, sqlite3_system_errno(db), message, *path_);
+  // Many short statements add up to a long read.
+  if (db_->asked() && !db_->ending_) return db_->Asked();
+  const int code = sqlite3_step(stmt_);
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  return db_->Error(code);
 }
 
 int64_t Statement::Int(int column) const {
@@ -143,6 +142,10 @@ absl::Status Connection::Configure(Mode mode) {
         return SQLITE_OK;
       },
       this);
+  sqlite3_progress_handler(
+      db_, kWatchSteps,
+      [](void* self) { return static_cast<Connection*>(self)->GoOn() ? 0 : 1; },
+      this);
   if (mode == Mode::kReadOnly || mode == Mode::kImmutable) {
     sqlite3_db_config(db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   }
@@ -186,7 +189,7 @@ absl::StatusOr<Statement> Connection::Prepare(const char* sql) {
     if (code != SQLITE_OK) return Error(code);
   }
   prepared.in_use = true;
-  return Statement(prepared.stmt, &prepared.in_use, &path_);
+  return Statement(prepared.stmt, &prepared.in_use, this);
 }
 
 absl::Status Connection::Execute(const std::string& script) {
@@ -208,24 +211,44 @@ absl::Status Connection::PassiveCheckpoint() {
   return code == SQLITE_OK ? absl::OkStatus() : Error(code);
 }
 
+absl::StatusOr<bool> Connection::RestartCheckpoint(absl::Duration wait) {
+  sqlite3_busy_timeout(db_, static_cast<int>(absl::ToInt64Milliseconds(wait)));
+  int left = 0, done = 0;
+  const int code = sqlite3_wal_checkpoint_v2(
+      db_, nullptr, SQLITE_CHECKPOINT_RESTART, &left, &done);
+  sqlite3_busy_timeout(db_, kBusyTimeoutMs);
+  if (code == SQLITE_OK) return true;
+  if ((code & 0xff) == SQLITE_BUSY) return false;
+  return Error(code);
+}
+
+bool Connection::GoOn() const {
+  return ending_ || (!asked_ && (watch_ == nullptr || (*watch_)()));
+}
+
+absl::Status Connection::Asked() const {
+  return absl::AbortedError(
+      absl::StrCat(path_,
+                   ": this read held a state of the tuning log for so "
+                   "long that the write-ahead log passed its limit; "
+                   "try again"));
+}
+
 absl::Status Connection::Error(int code) const {
-  return SqliteStatus(code, sqlite3_system_errno(db_), sqlite3_errmsg(db_),
-                      path_);
+  return Error(code, sqlite3_errmsg(db_));
+}
+
+absl::Status Connection::Error(int code, const char* message) const {
+  if ((code & 0xff) == SQLITE_INTERRUPT && asked()) return Asked();
+  return SqliteStatus(code, sqlite3_system_errno(db_), message, path_);
 }
 
 StepWatch::StepWatch(Connection& db, std::function<bool()> go_on)
     : db_(db), go_on_(std::move(go_on)) {
-  sqlite3_progress_handler(
-      db_.db_, kWatchSteps,
-      [](void* self) {
-        return static_cast<StepWatch*>(self)->go_on_() ? 0 : 1;
-      },
-      this);
+  db_.watch_ = &go_on_;
 }
 
-StepWatch::~StepWatch() {
-  sqlite3_progress_handler(db_.db_, 0, nullptr, nullptr);
-}
+StepWatch::~StepWatch() { db_.watch_ = nullptr; }
 
 absl::StatusOr<ReadTransaction> ReadTransaction::Begin(Connection& db) {
   RETURN_IF_ERROR(db.Run("BEGIN"));
@@ -235,7 +258,10 @@ absl::StatusOr<ReadTransaction> ReadTransaction::Begin(Connection& db) {
 ReadTransaction::~ReadTransaction() {
   if (db_ == nullptr || !db_->InTransaction()) return;
   // A read transaction has nothing to lose: its end cannot fail.
+  db_->ending_ = true;
   (void)db_->Run("COMMIT");
+  db_->ending_ = false;
+  db_->ForgetAsk();
 }
 
 }  // namespace regatta::sqlite

@@ -1,12 +1,13 @@
 // One SQLite connection and its prepared statements.
 //
 // Thread safety: a connection and the statements made from it belong to one
-// thread at a time.
+// thread at a time; AskToEnd may be called from any.
 #ifndef REGATTA_STORAGE_SQLITE_CONNECTION_H_
 #define REGATTA_STORAGE_SQLITE_CONNECTION_H_
 
 #include <sqlite3.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,8 +18,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 namespace regatta::sqlite {
+
+class Connection;
 
 // Bytes rather than text, for Bind.
 struct Blob {
@@ -29,7 +33,7 @@ struct Blob {
 // destroyed. The connection must outlive it.
 class Statement {
  public:
-  Statement(sqlite3_stmt* stmt, bool* in_use, const std::string* path);
+  Statement(sqlite3_stmt* stmt, bool* in_use, Connection* db);
   Statement(Statement&& other) noexcept;
   Statement& operator=(Statement&&) = delete;
   ~Statement();
@@ -54,7 +58,8 @@ class Statement {
     }
   }
 
-  // True: a row is there to read. False: done.
+  // True: a row is there to read. False: done. Aborted: see
+  // Connection::AskToEnd.
   absl::StatusOr<bool> Step();
 
   // Columns count from 0. Text stays valid until the next Step.
@@ -69,7 +74,7 @@ class Statement {
 
   sqlite3_stmt* stmt_;
   bool* in_use_;
-  const std::string* path_;
+  Connection* db_;
   int bind_error_ = SQLITE_OK;
 };
 
@@ -121,16 +126,32 @@ class Connection {
   // Pages in the write-ahead log after this connection's last commit.
   int WalPages() const { return wal_pages_; }
   // Copies the database, as of one moment, to a new file at `path`, and syncs
-  // it. `progress` is told of pages done and of all; false stops it with
-  // Cancelled. Nothing is left at `path` after an error, but for a file that
-  // was there before.
+  // it; Aborted when it is asked to end. `progress` is told of pages done and
+  // of all; false stops it with Cancelled. Nothing is left at `path` after an
+  // error, but for a file that was there before.
   absl::Status CopyTo(
       const std::string& path,
       const std::function<bool(int64_t done, int64_t total)>& progress);
   // Moves what it can from the write-ahead log to the file, without waiting.
   absl::Status PassiveCheckpoint();
+  // Moves all of it, so that the next commit begins it anew. Waits so long for
+  // readers of an older state, and for those that read what is in it; nobody
+  // commits meanwhile. False: some were still there.
+  absl::StatusOr<bool> RestartCheckpoint(absl::Duration wait);
+
+  // Asks whoever reads to end the state that is held: from now on, until the
+  // read transaction ends or ForgetAsk, statements fail with Aborted, within a
+  // millisecond or so of their work.
+  void AskToEnd() { asked_ = true; }
+  void ForgetAsk() { asked_ = false; }
+  bool asked() const { return asked_; }
+  // Why a read ended that was asked to.
+  absl::Status Asked() const;
 
  private:
+  friend class PageCopy;
+  friend class ReadTransaction;
+  friend class Statement;
   friend class StepWatch;
   struct Prepared {
     sqlite3_stmt* stmt = nullptr;
@@ -141,9 +162,14 @@ class Connection {
   absl::StatusOr<Statement> Prepare(const char* sql);
   absl::Status Configure(Mode mode);
   absl::Status Error(int code) const;
+  absl::Status Error(int code, const char* message) const;
+  bool GoOn() const;
 
   sqlite3* db_;
   std::string path_;
+  std::atomic<bool> asked_ = false;
+  bool ending_ = false;  // a read transaction, whatever is asked
+  const std::function<bool()>* watch_ = nullptr;  // of a StepWatch
   int wal_pages_ = 0;
   std::unordered_map<const char*, Prepared> prepared_;
 };

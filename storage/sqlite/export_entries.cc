@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "storage/sqlite/exchange.h"
+#include "storage/sqlite/read_again.h"
 #include "storage/sqlite/record_store.h"
 
 namespace regatta::sqlite {
@@ -82,21 +83,7 @@ class Exporter {
   absl::Status Begin() {
     v1::LogEntry entry;
     v1::LogHead& head = *entry.mutable_log();
-    {
-      ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
-      ASSIGN_OR_RETURN(const ReadTransaction snapshot,
-                       ReadTransaction::Begin(*db));
-      RETURN_IF_ERROR(Mark(*db, "SELECT coalesce(max(id), 0) FROM publication",
-                           &marks_.publication));
-      RETURN_IF_ERROR(
-          Mark(*db, "SELECT coalesce(max(id), 0) FROM record", &marks_.record));
-      RETURN_IF_ERROR(Mark(*db, "SELECT coalesce(max(id), 0) FROM workload",
-                           &marks_.workload));
-      RETURN_IF_ERROR(
-          Mark(*db, "SELECT coalesce(max(id), 0) FROM job", &marks_.job));
-      RETURN_IF_ERROR(Mark(*db, "SELECT coalesce(max(id), 0) FROM imported_job",
-                           &marks_.imported_job));
-    }
+    ASSIGN_OR_RETURN(marks_, ReadAgain(readers_, FindMarks));
     // Rows are never removed: the last id is their number.
     head.set_log_id(log_id_);
     head.set_workloads(marks_.workload);
@@ -107,9 +94,20 @@ class Exporter {
     return absl::OkStatus();
   }
 
-  static absl::Status Mark(Connection& db, const char* sql, int64_t* mark) {
-    ASSIGN_OR_RETURN(*mark, db.Number(sql));
-    return absl::OkStatus();
+  static absl::StatusOr<Marks> FindMarks(Connection& db) {
+    Marks marks;
+    ASSIGN_OR_RETURN(marks.publication,
+                     db.Number("SELECT coalesce(max(id), 0) FROM publication"));
+    ASSIGN_OR_RETURN(marks.record,
+                     db.Number("SELECT coalesce(max(id), 0) FROM record"));
+    ASSIGN_OR_RETURN(marks.workload,
+                     db.Number("SELECT coalesce(max(id), 0) FROM workload"));
+    ASSIGN_OR_RETURN(marks.job,
+                     db.Number("SELECT coalesce(max(id), 0) FROM job"));
+    ASSIGN_OR_RETURN(
+        marks.imported_job,
+        db.Number("SELECT coalesce(max(id), 0) FROM imported_job"));
+    return marks;
   }
 
   void Emit(const v1::LogEntry& entry) {
@@ -123,19 +121,21 @@ class Exporter {
   absl::Status Each(const char* sql, int64_t last, const Fill& fill) {
     int64_t after = 0;
     while (!stopped_ && after < last) {
-      std::vector<v1::LogEntry> page;
-      {
-        ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
-        ASSIGN_OR_RETURN(Statement find,
-                         db->Query(sql, after, last, kPageRows));
+      using Page = std::vector<v1::LogEntry>;
+      int64_t end = after;
+      const auto read = [&](Connection& db) -> absl::StatusOr<Page> {
+        Page rows;
+        ASSIGN_OR_RETURN(Statement find, db.Query(sql, after, last, kPageRows));
         while (true) {
           ASSIGN_OR_RETURN(const bool more, find.Step());
-          if (!more) break;
-          after = find.Int(0);
-          RETURN_IF_ERROR(fill(find, &page.emplace_back()));
+          if (!more) return rows;
+          end = find.Int(0);
+          RETURN_IF_ERROR(fill(find, &rows.emplace_back()));
         }
-      }
+      };
+      ASSIGN_OR_RETURN(const Page page, ReadAgain(readers_, read));
       if (page.empty()) break;
+      after = end;
       for (const v1::LogEntry& entry : page) {
         if (stopped_) break;
         Emit(entry);

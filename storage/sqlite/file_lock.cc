@@ -34,6 +34,13 @@ bool IsStillThere(int fd, const std::string& path) {
          ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
 }
 
+// Whoever may read the log may hold it.
+mode_t ModeOfLock(const std::string& log_path) {
+  struct stat log = {};
+  if (stat(log_path.c_str(), &log) != 0) return 0600;
+  return 0600 | (log.st_mode & 0044);
+}
+
 std::string ReadNote(int fd) {
   char note[kMaxNoteBytes];
   const ssize_t size = pread(fd, note, sizeof(note), 0);
@@ -64,7 +71,8 @@ absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Exclusive(
     const std::string& log_path, const std::string& holder) {
   const std::string path = absl::StrCat(log_path, ".lock");
   while (true) {
-    int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+                  ModeOfLock(log_path));
     const bool made = fd >= 0;
     if (fd < 0 && errno == EEXIST) fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT) continue;  // removed in between
@@ -85,7 +93,8 @@ absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Shared(
     const std::string& log_path) {
   const std::string path = absl::StrCat(log_path, ".lock");
   while (true) {
-    int fd = open(path.c_str(), O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    int fd = open(path.c_str(), O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                  ModeOfLock(log_path));
     const bool made = fd >= 0;
     int error = made ? 0 : errno;
     const bool cannot_make = error == EACCES || error == EROFS;

@@ -7,9 +7,20 @@
 
 namespace regatta::sqlite {
 
-GroupWriter::GroupWriter(std::unique_ptr<Connection> db, int checkpoint_pages)
+namespace {
+
+// For readers that read only for a moment, and for those that were asked. Twice
+// of it is what an append may take longer for.
+constexpr absl::Duration kReadersWait = absl::Milliseconds(50);
+
+}  // namespace
+
+GroupWriter::GroupWriter(std::unique_ptr<Connection> db, WalLimits limits,
+                         std::function<bool()> ask_reader)
     : db_(std::move(db)),
-      checkpoint_pages_(checkpoint_pages),
+      limits_(limits),
+      ask_reader_(std::move(ask_reader)),
+      make_room_at_(limits.most),
       thread_([this] { Loop(); }) {}
 
 GroupWriter::~GroupWriter() {
@@ -23,7 +34,15 @@ GroupWriter::~GroupWriter() {
 
 absl::Status GroupWriter::Write(
     const std::function<absl::Status(Connection&)>& operation) {
-  Request request{.operation = &operation};
+  return Queue({.operation = &operation});
+}
+
+absl::Status GroupWriter::RunBetween(
+    const std::function<absl::Status(Connection&)>& operation) {
+  return Queue({.operation = &operation, .between = true});
+}
+
+absl::Status GroupWriter::Queue(Request request) {
   std::unique_lock lock(mutex_);
   queue_.push_back(&request);
   arrived_.notify_one();
@@ -43,13 +62,24 @@ void GroupWriter::Loop() {
     if (queue_.empty()) return;
     const std::vector<Request*> group = std::exchange(queue_, {});
     lock.unlock();
-    RunGroup(group);
+    RunAll(group);
     lock.lock();
     for (Request* request : group) request->done = true;
     finished_.notify_all();
     lock.unlock();
     Checkpoint();
     lock.lock();
+  }
+}
+
+void GroupWriter::RunAll(const std::vector<Request*>& requests) {
+  std::vector<Request*> group;
+  for (Request* request : requests) {
+    if (!request->between) group.push_back(request);
+  }
+  if (!group.empty()) RunGroup(group);
+  for (Request* request : requests) {
+    if (request->between) request->status = (*request->operation)(*db_);
   }
 }
 
@@ -81,14 +111,33 @@ absl::Status GroupWriter::RunOne(Request& request) {
 }
 
 void GroupWriter::Checkpoint() {
-  if (db_->WalPages() <= checkpoint_pages_) return;
-  const absl::Status status = db_->PassiveCheckpoint();
+  const int pages = db_->WalPages();
+  if (pages <= limits_.most) make_room_at_ = limits_.most;
+  if (pages <= limits_.checkpoint) return;
+  absl::Status status = db_->PassiveCheckpoint();
+  if (status.ok() && pages > make_room_at_) {
+    make_room_at_ = pages + limits_.most / 16;
+    status = MakeRoom();
+  }
   // What was committed is safe in the write-ahead log; the next commit tries
   // again. One line per run of failures is enough.
   if (!status.ok() && !checkpoint_failed_) {
     LOG(kWarning) << "checkpoint failed: " << status.ToString();
   }
   checkpoint_failed_ = !status.ok();
+}
+
+absl::Status GroupWriter::MakeRoom() {
+  ASSIGN_OR_RETURN(bool made, db_->RestartCheckpoint(kReadersWait));
+  if (made || !ask_reader_ || !ask_reader_()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(made, db_->RestartCheckpoint(kReadersWait));
+  LOG(kWarning)
+      << LogEvent("log_reader_asked_to_end")
+      << "a read held a state of the tuning log until the write-ahead "
+         "log had "
+      << db_->WalPages() << " pages, and was asked to end"
+      << (made ? "" : "; something still reads");
+  return absl::OkStatus();
 }
 
 }  // namespace regatta::sqlite

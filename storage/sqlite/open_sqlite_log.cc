@@ -1,4 +1,5 @@
 // Everything between a path and a log that may be used, in order.
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/sync_path.h"
+#include "base/unique_fd.h"
 #include "storage/sqlite/check_log.h"
 #include "storage/sqlite/log_file.h"
 #include "storage/sqlite/looking.h"
@@ -34,6 +36,11 @@ absl::Status UseWriteAheadLog(Connection& db, const std::string& path) {
 }
 
 absl::Status BuildNew(const std::string& path) {
+  // It tells of a lab's kernels and people: its owner's alone. What SQLite puts
+  // beside it has the same mode.
+  const UniqueFd file(
+      open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file.valid()) return SystemStatus(errno, "create", path);
   ASSIGN_OR_RETURN(const std::unique_ptr<Connection> db,
                    Connection::Open(path, Connection::Mode::kCreate));
   RETURN_IF_ERROR(Migrate(*db, Migrations()));
@@ -117,7 +124,7 @@ absl::StatusOr<std::unique_ptr<TuningLog>> OpenToLook(const std::string& path) {
 }
 
 absl::StatusOr<std::unique_ptr<TuningLog>> OpenToWrite(
-    const std::string& path, const OpenOptions& options, int checkpoint_pages) {
+    const std::string& path, const OpenOptions& options, WalLimits limits) {
   ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock,
                    FileLock::Exclusive(path, options.holder));
   bool created = false;
@@ -138,24 +145,24 @@ absl::StatusOr<std::unique_ptr<TuningLog>> OpenToWrite(
   ASSIGN_OR_RETURN(std::string log_id, ReadLogId(*writer));
   SqliteUpkeep::RemoveStaleScratch(path);
   std::move(discard).Cancel();
-  return std::make_unique<SqliteTuningLog>(
-      path, std::move(log_id), std::move(lock), std::move(writer),
-      Connection::Mode::kReadOnly, checkpoint_pages);
+  return std::make_unique<SqliteTuningLog>(path, std::move(log_id),
+                                           std::move(lock), std::move(writer),
+                                           Connection::Mode::kReadOnly, limits);
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TuningLog>> OpenSqliteLog(
     const std::string& path, const OpenOptions& options) {
-  return OpenSqliteLog(path, options, GroupWriter::kCheckpointPages);
+  return OpenSqliteLog(path, options, WalLimits());
 }
 
 absl::StatusOr<std::unique_ptr<TuningLog>> OpenSqliteLog(
-    const std::string& path, const OpenOptions& options, int checkpoint_pages) {
+    const std::string& path, const OpenOptions& options, WalLimits limits) {
   ASSIGN_OR_RETURN(const std::string resolved,
                    ResolveLogPath(path, !options.read_only));
   return options.read_only ? OpenToLook(resolved)
-                           : OpenToWrite(resolved, options, checkpoint_pages);
+                           : OpenToWrite(resolved, options, limits);
 }
 
 }  // namespace regatta::sqlite

@@ -13,7 +13,7 @@ absl::StatusOr<ReaderPool::Loan> ReaderPool::Borrow() {
     ++lent_;
   }
   auto db = TakeOrOpen();
-  if (db.ok()) return Loan(this, *std::move(db), /*counts=*/true);
+  if (db.ok()) return Loan(this, *std::move(db), Use::kShort);
   {
     std::lock_guard lock(mutex_);
     --lent_;
@@ -24,7 +24,12 @@ absl::StatusOr<ReaderPool::Loan> ReaderPool::Borrow() {
 
 absl::StatusOr<ReaderPool::Loan> ReaderPool::BorrowForLong() {
   ASSIGN_OR_RETURN(auto db, TakeOrOpen());
-  return Loan(this, std::move(db), /*counts=*/false);
+  return Loan(this, std::move(db), Use::kLong);
+}
+
+absl::StatusOr<ReaderPool::Loan> ReaderPool::BorrowOwn() {
+  ASSIGN_OR_RETURN(auto db, Connection::Open(path_, mode_));
+  return Loan(this, std::move(db), Use::kOwn);
 }
 
 absl::StatusOr<std::unique_ptr<Connection>> ReaderPool::TakeOrOpen() {
@@ -39,12 +44,14 @@ absl::StatusOr<std::unique_ptr<Connection>> ReaderPool::TakeOrOpen() {
   return Connection::Open(path_, mode_);
 }
 
-void ReaderPool::Return(std::unique_ptr<Connection> db, bool counts) {
+void ReaderPool::Return(std::unique_ptr<Connection> db, Use use) {
+  held_->Remove(db.get());
+  if (use == Use::kOwn) return;
   {
     std::lock_guard lock(mutex_);
     // Beyond what may be asked for at once, long reads only left it here.
     if (idle_.size() < kMaxConnections) idle_.push_back(std::move(db));
-    if (counts) --lent_;
+    if (use == Use::kShort) --lent_;
   }
   returned_.notify_one();
 }

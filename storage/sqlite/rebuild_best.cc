@@ -1,5 +1,6 @@
 #include "storage/sqlite/rebuild_best.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "base/status_macros.h"
 #include "storage/paced_progress.h"
 #include "storage/sqlite/best_known.h"
+#include "storage/sqlite/read_again.h"
 
 namespace regatta::sqlite {
 namespace {
@@ -77,12 +79,13 @@ absl::StatusOr<int64_t> RebuildBest(
     return absl::OkStatus();
   }));
   int64_t total = 0, last = 0, done = 0, after = 0;
-  {
-    ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers.Borrow());
-    ASSIGN_OR_RETURN(total, db->Number("SELECT count(*) FROM cell"));
-    // Those that come later are right from the start.
-    ASSIGN_OR_RETURN(last, db->Number("SELECT coalesce(max(id), 0) FROM cell"));
-  }
+  ASSIGN_OR_RETURN(total, ReadAgain(readers, [](Connection& db) {
+                     return db.Number("SELECT count(*) FROM cell");
+                   }));
+  // Those that come later are right from the start.
+  ASSIGN_OR_RETURN(last, ReadAgain(readers, [](Connection& db) {
+                     return db.Number("SELECT coalesce(max(id), 0) FROM cell");
+                   }));
   PacedProgress paced(progress, interval);
   if (!paced.Begin("deriving best-known again", total)) return Stopped();
   while (after < last) {
@@ -90,7 +93,12 @@ absl::StatusOr<int64_t> RebuildBest(
     {
       ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers.Borrow());
       auto derived = Derive(*db, after, cells_per_step, done, paced);
-      if (absl::IsCancelled(derived.status()) || !paced.GoOn()) {
+      if (absl::IsAborted(derived.status()) && cells_per_step > 1) {
+        cells_per_step = std::max<int64_t>(1, cells_per_step / 4);
+        continue;
+      }
+      if (absl::IsCancelled(derived.status()) ||
+          (derived.ok() && !paced.GoOn())) {
         return Stopped();
       }
       RETURN_IF_ERROR(derived.status());

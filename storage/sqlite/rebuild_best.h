@@ -4,7 +4,8 @@
 // takes as long as the cells have records; the writer then sets the rows that
 // differ and takes into account what came meanwhile. So the view is never
 // empty, each row is what it was or what it should be, wherever the work ends,
-// and the writer is held for some thousand look-ups at a time.
+// and the writer is held for some thousand look-ups at a time. A step that is
+// asked to end its state begins anew, with a quarter of the cells.
 #ifndef REGATTA_STORAGE_SQLITE_REBUILD_BEST_H_
 #define REGATTA_STORAGE_SQLITE_REBUILD_BEST_H_
 
@@ -25,7 +26,8 @@ constexpr int64_t kRebuildCells = 256;
 
 // `write` runs an operation on the writer's thread, durably. Returns how many
 // rows were not what they are now. Cancelled: `progress`, which hears of keys
-// every `interval`, stopped it; what was done stays.
+// every `interval`, stopped it; what was done stays. Aborted: a step of one
+// cell was asked to end.
 absl::StatusOr<int64_t> RebuildBest(
     ReaderPool& readers,
     const std::function<

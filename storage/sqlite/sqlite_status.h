@@ -19,7 +19,7 @@ namespace regatta::sqlite {
 //   not a database, malformed           DataLoss
 //   no permission                       PermissionDenied
 //   read-only                           FailedPrecondition
-//   stopped by a StepWatch               Cancelled
+//   stopped by a StepWatch              Cancelled
 //   otherwise (a bug of ours)           Internal
 absl::Status SqliteStatus(int code, int os_error, const std::string& message,
                           const std::string& path);

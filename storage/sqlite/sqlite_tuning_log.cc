@@ -8,6 +8,7 @@
 #include "storage/sqlite/best_known.h"
 #include "storage/sqlite/best_queries.h"
 #include "storage/sqlite/job_store.h"
+#include "storage/sqlite/read_again.h"
 #include "storage/sqlite/rebuild_best.h"
 #include "storage/sqlite/record_store.h"
 #include "storage/validate.h"
@@ -17,6 +18,34 @@ namespace {
 
 // Records that are read at a time, and held in memory, by ForEachRecord.
 constexpr size_t kPageRecords = 256;
+// Rows, likewise, by ForEachBest.
+constexpr int64_t kPageBest = 256;
+
+absl::StatusOr<std::vector<StoredRecord>> GetRecords(
+    Connection& db, absl::Span<const int64_t> ids) {
+  std::vector<StoredRecord> records;
+  records.reserve(ids.size());
+  for (const int64_t id : ids) {
+    ASSIGN_OR_RETURN(StoredRecord record, GetRecord(db, id));
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+absl::StatusOr<std::vector<std::string>> FindDeviceClasses(Connection& db,
+                                                           bool imported) {
+  ASSIGN_OR_RETURN(
+      Statement list,
+      db.Query("SELECT DISTINCT device_class FROM cell WHERE imported <= ?1 "
+               "ORDER BY 1",
+               imported));
+  std::vector<std::string> classes;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool row, list.Step());
+    if (!row) return classes;
+    classes.push_back(list.Text(0));
+  }
+}
 
 // Moves the value out, or says why there is none.
 template <typename T>
@@ -31,17 +60,17 @@ absl::Status Take(absl::StatusOr<T> from, T& to) {
 SqliteTuningLog::SqliteTuningLog(std::string path, std::string log_id,
                                  std::unique_ptr<FileLock> lock,
                                  std::unique_ptr<Connection> writer,
-                                 Connection::Mode reader_mode,
-                                 int checkpoint_pages)
+                                 Connection::Mode reader_mode, WalLimits limits)
     : path_(std::move(path)),
       log_id_(std::move(log_id)),
       watch_(path_),
       lock_(std::move(lock)),
       writer_(writer == nullptr ? nullptr
                                 : std::make_unique<GroupWriter>(
-                                      std::move(writer), checkpoint_pages)),
-      readers_(path_, reader_mode),
-      upkeep_(path_, reader_mode, &readers_, &watch_),
+                                      std::move(writer), limits,
+                                      [this] { return held_.AskOldest(); })),
+      readers_(path_, reader_mode, &held_),
+      upkeep_(path_, &readers_, writer_.get(), &watch_),
       exchange_(log_id_, &readers_,
                 [this](const std::function<absl::Status(Connection&)>& write) {
                   return Write(write);
@@ -106,39 +135,44 @@ absl::Status SqliteTuningLog::Publish(const Publication& publication,
 
 absl::StatusOr<std::optional<BestKnown>> SqliteTuningLog::Best(
     const BestKey& key) const {
-  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
-  ASSIGN_OR_RETURN(const ReadTransaction snapshot, ReadTransaction::Begin(*db));
-  return FindBest(*db, key);
+  return ReadAgain(readers_, [&](Connection& db) { return FindBest(db, key); });
 }
 
 absl::StatusOr<std::vector<BestKnown>> SqliteTuningLog::BestOfWorkload(
     std::string_view workload_key) const {
-  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
-  ASSIGN_OR_RETURN(const ReadTransaction snapshot, ReadTransaction::Begin(*db));
-  return FindBestOfWorkload(*db, workload_key);
+  return ReadAgain(readers_, [&](Connection& db) {
+    return FindBestOfWorkload(db, workload_key);
+  });
 }
 
 absl::StatusOr<std::vector<BestKnown>> SqliteTuningLog::BestOfNeighbours(
     const WorkloadInfo& workload, const BestKey& key, int limit) const {
   RETURN_IF_ERROR(ValidateWorkload(workload));
-  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
-  ASSIGN_OR_RETURN(const ReadTransaction snapshot, ReadTransaction::Begin(*db));
-  return FindBestOfNeighbours(*db, workload, key, limit);
+  return ReadAgain(readers_, [&](Connection& db) {
+    return FindBestOfNeighbours(db, workload, key, limit);
+  });
 }
 
 absl::Status SqliteTuningLog::ForEachBest(
     const std::function<bool(const WorkloadInfo&, const BestKnown&)>& visit)
     const {
-  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.BorrowForLong());
-  ASSIGN_OR_RETURN(const ReadTransaction snapshot, ReadTransaction::Begin(*db));
-  return VisitBest(*db, visit);
+  std::optional<BestKey> last;
+  while (true) {
+    ASSIGN_OR_RETURN(const auto page, ReadAgain(readers_, [&](Connection& db) {
+                       return FindBestAfter(db, last, kPageBest);
+                     }));
+    for (const auto& [workload, best] : page) {
+      if (!visit(workload, best)) return absl::OkStatus();
+    }
+    if (static_cast<int64_t>(page.size()) < kPageBest) return absl::OkStatus();
+    last = page.back().second.key;
+  }
 }
 
 absl::StatusOr<std::vector<ClassFacts>> SqliteTuningLog::FactsOfClasses()
     const {
-  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
-  ASSIGN_OR_RETURN(const ReadTransaction snapshot, ReadTransaction::Begin(*db));
-  return FindClassFacts(*db);
+  return ReadAgain(readers_,
+                   [&](Connection& db) { return FindClassFacts(db); });
 }
 
 absl::StatusOr<int64_t> SqliteTuningLog::RebuildBest(
@@ -157,23 +191,19 @@ absl::Status SqliteTuningLog::ForEachRecord(
   if (filter.workload_key.empty()) {
     return absl::InvalidArgumentError("a record filter has no workload_key");
   }
-  std::vector<int64_t> ids;
-  {
-    ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
-    ASSIGN_OR_RETURN(ids, FindRecords(*db, filter));
-  }
+  ASSIGN_OR_RETURN(const std::vector<int64_t> ids,
+                   ReadAgain(readers_, [&](Connection& db) {
+                     return FindRecords(db, filter);
+                   }));
   // No connection is held while `visit` runs: it may take its time, and may
   // call the log. Records never change, so the pages fit together.
   for (size_t first = 0; first < ids.size(); first += kPageRecords) {
-    std::vector<StoredRecord> page;
-    {
-      ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
-      const size_t end = std::min(ids.size(), first + kPageRecords);
-      for (size_t i = first; i < end; ++i) {
-        ASSIGN_OR_RETURN(StoredRecord record, GetRecord(*db, ids[i]));
-        page.push_back(std::move(record));
-      }
-    }
+    const size_t size = std::min(kPageRecords, ids.size() - first);
+    ASSIGN_OR_RETURN(const std::vector<StoredRecord> page,
+                     ReadAgain(readers_, [&](Connection& db) {
+                       return GetRecords(
+                           db, absl::MakeConstSpan(ids).subspan(first, size));
+                     }));
     for (const StoredRecord& record : page) {
       if (!visit(record)) return absl::OkStatus();
     }
@@ -182,26 +212,18 @@ absl::Status SqliteTuningLog::ForEachRecord(
 }
 
 absl::StatusOr<int64_t> SqliteTuningLog::CountRecords() const {
-  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
   // Records are never removed, so ids have no gaps; counting rows would read
   // the whole table.
-  return db->Number("SELECT coalesce(max(id), 0) FROM record");
+  return ReadAgain(readers_, [](Connection& db) {
+    return db.Number("SELECT coalesce(max(id), 0) FROM record");
+  });
 }
 
 absl::StatusOr<std::vector<std::string>> SqliteTuningLog::DeviceClasses(
     bool imported) const {
-  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
-  ASSIGN_OR_RETURN(
-      Statement list,
-      db->Query("SELECT DISTINCT device_class FROM cell WHERE imported <= ?1 "
-                "ORDER BY 1"));
-  list.Bind(1, int64_t{imported});
-  std::vector<std::string> classes;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool row, list.Step());
-    if (!row) return classes;
-    classes.push_back(list.Text(0));
-  }
+  return ReadAgain(readers_, [&](Connection& db) {
+    return FindDeviceClasses(db, imported);
+  });
 }
 
 absl::StatusOr<int64_t> SqliteTuningLog::CreateJob(
@@ -224,14 +246,14 @@ absl::Status SqliteTuningLog::SaveJobs(absl::Span<const JobProgress> jobs) {
 
 absl::StatusOr<TuningLog::StoredJob> SqliteTuningLog::GetJob(
     int64_t job_id) const {
-  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
-  return sqlite::GetJob(*db, job_id);
+  return ReadAgain(readers_,
+                   [&](Connection& db) { return sqlite::GetJob(db, job_id); });
 }
 
 absl::StatusOr<std::vector<TuningLog::StoredJob>> SqliteTuningLog::ListJobs()
     const {
-  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_.Borrow());
-  return sqlite::ListJobs(*db);
+  return ReadAgain(readers_,
+                   [](Connection& db) { return sqlite::ListJobs(db); });
 }
 
 absl::StatusOr<int64_t> SqliteTuningLog::ReserveOrdinals(int64_t job_id,

@@ -16,6 +16,7 @@
 #include "storage/sqlite/file_lock.h"
 #include "storage/sqlite/file_watch.h"
 #include "storage/sqlite/group_writer.h"
+#include "storage/sqlite/held_states.h"
 #include "storage/sqlite/reader_pool.h"
 #include "storage/sqlite/upkeep.h"
 #include "storage/tuning_log.h"
@@ -25,9 +26,9 @@ namespace regatta::sqlite {
 // Opens or creates the log at `path`; errors as OpenTuningLog says.
 absl::StatusOr<std::unique_ptr<TuningLog>> OpenSqliteLog(
     const std::string& path, const OpenOptions& options);
-// With a checkpoint after every `checkpoint_pages` of the write-ahead log.
+// With other limits of the write-ahead log.
 absl::StatusOr<std::unique_ptr<TuningLog>> OpenSqliteLog(
-    const std::string& path, const OpenOptions& options, int checkpoint_pages);
+    const std::string& path, const OpenOptions& options, WalLimits limits);
 
 class SqliteTuningLog : public TuningLog {
  public:
@@ -36,8 +37,7 @@ class SqliteTuningLog : public TuningLog {
   SqliteTuningLog(std::string path, std::string log_id,
                   std::unique_ptr<FileLock> lock,
                   std::unique_ptr<Connection> writer,
-                  Connection::Mode reader_mode,
-                  int checkpoint_pages = GroupWriter::kCheckpointPages);
+                  Connection::Mode reader_mode, WalLimits limits = {});
 
   std::string LogId() const override { return log_id_; }
   absl::Status PutWorkload(const WorkloadInfo& workload) override;
@@ -89,6 +89,7 @@ class SqliteTuningLog : public TuningLog {
   // Destroyed from the last to the first: the readers close before the writer,
   // and the lock goes when the file is closed.
   std::unique_ptr<FileLock> lock_;
+  HeldStates held_;
   std::unique_ptr<GroupWriter> writer_;
   mutable ReaderPool readers_;
   const SqliteUpkeep upkeep_;

@@ -7,14 +7,17 @@
 #include <cerrno>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
 #include "storage/paced_progress.h"
 #include "storage/sqlite/integrity.h"
+#include "storage/sqlite/page_copy.h"
 #include "storage/sqlite/scratch_place.h"
 #include "storage/sqlite/sqlite_status.h"
 
@@ -22,6 +25,9 @@ namespace regatta::sqlite {
 namespace {
 
 constexpr size_t kReadBytes = 1 << 20;
+constexpr const char* kCopying = "copying pages";
+// For which commits wait: 1 MiB.
+constexpr int kWriterStepPages = 256;
 constexpr std::string_view kScratch = ".backup-scratch.";
 constexpr size_t kRandomDigits = 16;
 
@@ -68,19 +74,63 @@ absl::StatusOr<LogCheck> SqliteUpkeep::Check(
     const UpkeepProgress& progress) const {
   // What is read must be the log that is in use, not what took its place.
   RETURN_IF_ERROR(watch_->Check());
-  // Of its own: the check takes long, and leaves temporary tables.
-  ASSIGN_OR_RETURN(const std::unique_ptr<Connection> db,
-                   Connection::Open(path_, reader_mode_));
-  return CheckIntegrity(*db, visit, progress, PacedProgress::kInterval);
+  // What was told before the check began anew is not told again.
+  std::set<std::pair<std::string, std::string>> told;
+  const auto tell = [&](const LogFinding& found) {
+    if (told.emplace(found.where, found.what).second) visit(found);
+  };
+  {
+    // The check leaves temporary tables.
+    ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_->BorrowOwn());
+    const auto check =
+        CheckIntegrity(*db, tell, progress, PacedProgress::kInterval);
+    if (!absl::IsAborted(check.status())) return check;
+  }
+  // All of it belongs to one state, which this log cannot hold for so long.
+  ASSIGN_OR_RETURN(const std::string scratch, ScratchPath(path_));
+  RETURN_IF_ERROR(Backup(scratch, progress));
+  // A killed process leaves it to RemoveStaleScratch.
+  const absl::Cleanup remove = [&scratch] { unlink(scratch.c_str()); };
+  ASSIGN_OR_RETURN(const std::unique_ptr<Connection> copy,
+                   Connection::Open(scratch, Connection::Mode::kImmutable));
+  return CheckIntegrity(*copy, tell, progress, PacedProgress::kInterval);
 }
 
 absl::Status SqliteUpkeep::Backup(const std::string& path,
                                   const UpkeepProgress& progress) const {
-  // One that is open already reads on even when the file is gone.
-  ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_->BorrowForLong());
-  return db->CopyTo(path, [&](int64_t done, int64_t total) {
-    return !progress || progress("copying pages", done, total);
-  });
+  {
+    // One that is open already reads on even when the file is gone.
+    ASSIGN_OR_RETURN(const ReaderPool::Loan db, readers_->BorrowForLong());
+    const absl::Status copied =
+        db->CopyTo(path, [&](int64_t done, int64_t total) {
+          return !progress || progress(kCopying, done, total);
+        });
+    if (!absl::IsAborted(copied) || writer_ == nullptr) return copied;
+  }
+  return CopyByWriter(path, progress);
+}
+
+// The writer waits for each step, and what it commits goes to the copy, too:
+// only for a state that could not be held.
+absl::Status SqliteUpkeep::CopyByWriter(const std::string& path,
+                                        const UpkeepProgress& progress) const {
+  ASSIGN_OR_RETURN(const std::unique_ptr<PageCopy> copy, PageCopy::Make(path));
+  RETURN_IF_ERROR(writer_->RunBetween(
+      [&](Connection& writer) { return copy->Begin(writer); }));
+  const absl::Cleanup end = [&] {
+    writer_->RunBetween([&](Connection&) { return copy->End(); }).IgnoreError();
+  };
+  bool all = false;
+  while (!all) {
+    RETURN_IF_ERROR(writer_->RunBetween([&](Connection&) -> absl::Status {
+      ASSIGN_OR_RETURN(all, copy->Step(kWriterStepPages));
+      return absl::OkStatus();
+    }));
+    if (progress && !progress(kCopying, copy->done(), copy->total())) {
+      return absl::CancelledError("the copy was stopped");
+    }
+  }
+  return copy->Keep();
 }
 
 absl::Status SqliteUpkeep::StreamBackup(

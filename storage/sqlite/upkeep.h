@@ -3,22 +3,25 @@
 #define REGATTA_STORAGE_SQLITE_UPKEEP_H_
 
 #include <string>
+#include <utility>
 
 #include "storage/log_upkeep.h"
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/file_watch.h"
+#include "storage/sqlite/group_writer.h"
 #include "storage/sqlite/reader_pool.h"
 
 namespace regatta::sqlite {
 
 class SqliteUpkeep : public LogUpkeep {
  public:
-  // `readers` and `watch` are not owned and outlive it.
-  SqliteUpkeep(std::string path, Connection::Mode reader_mode,
-               ReaderPool* readers, FileWatch* watch)
+  // Not owned, and outlive it. `writer` is null for a log that is only looked
+  // at.
+  SqliteUpkeep(std::string path, ReaderPool* readers, GroupWriter* writer,
+               FileWatch* watch)
       : path_(std::move(path)),
-        reader_mode_(reader_mode),
         readers_(readers),
+        writer_(writer),
         watch_(watch) {}
 
   absl::StatusOr<LogCheck> Check(
@@ -35,9 +38,12 @@ class SqliteUpkeep : public LogUpkeep {
   static void RemoveStaleScratch(const std::string& path);
 
  private:
+  absl::Status CopyByWriter(const std::string& path,
+                            const UpkeepProgress& progress) const;
+
   const std::string path_;
-  const Connection::Mode reader_mode_;
   ReaderPool* const readers_;
+  GroupWriter* const writer_;
   FileWatch* const watch_;
 };
 

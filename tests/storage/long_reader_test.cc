@@ -1,14 +1,17 @@
 // 43: readers that hold a state of the log, or stand still, while results
 // arrive.
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <filesystem>
 #include <iostream>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "storage/sqlite/sqlite_tuning_log.h"
 #include "tests/storage/records.h"
 #include "tests/support/process.h"
 #include "tests/support/scale.h"
@@ -20,6 +23,8 @@ namespace {
 // second.
 constexpr int kBatch = 20;
 int Batches() { return Scaled(240); }
+// Of a write-ahead log of 512 pages, each with a head of 24 bytes, and its own.
+constexpr int64_t kLimit = 32 + 512 * (4096 + 24);
 
 class LongReader : public ::testing::Test {
  protected:
@@ -27,6 +32,7 @@ class LongReader : public ::testing::Test {
     log_ = *OpenTuningLog(path_);
     EXPECT_OK(log_->PutWorkload(workload_));
     EXPECT_OK(log_->CreateJob({}, 1));
+    EXPECT_OK(log_->ReserveOrdinals(1, 0, 1'000'000));
     EXPECT_OK(log_->Append({Trial(next_++)}, 1));
   }
   v1::TrialResult Trial(int ordinal) {
@@ -35,6 +41,17 @@ class LongReader : public ::testing::Test {
                  absl::StrCat("tile{mi=", ordinal, "}"), 1000 + ordinal);
     result.mutable_spec()->set_ordinal(ordinal);
     return result;
+  }
+  void Reopen(sqlite::WalLimits limits) {
+    log_.reset();
+    log_ = *sqlite::OpenSqliteLog(path_, {}, limits);
+  }
+  std::set<std::string> FilesBeside() const {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(dir_.path())) {
+      names.insert(entry.path().filename().string());
+    }
+    return names;
   }
   struct Ingest {
     absl::Duration p99;
@@ -69,29 +86,137 @@ class LongReader : public ::testing::Test {
   int next_ = 0;
 };
 
-// A snapshot, a rebuild, a check: what the server itself reads in one state.
-TEST_F(LongReader, AStateThatIsHeldForLongHoldsUpNoWriter) {
+// A snapshot: what is done with an answer may take its time.
+TEST_F(LongReader, WhoeverIsGivenTheAnswersHoldsNoState) {
+  Append(60);
   Ingest beside;
   int visited = 0;
   EXPECT_OK(log_->ForEachBest([&](const WorkloadInfo&, const BestKnown& best) {
     ++visited;
     beside = Append(Batches());
-    // The reader's state is that of before.
     EXPECT_EQ(best.record.result.spec().trial_id(), "1/0/0");
     EXPECT_EQ(best.boards, 1);
     return true;
   }));
   EXPECT_EQ(visited, 1);
   EXPECT_LT(beside.p99, absl::Milliseconds(200));
-  // It grows by what arrives, and by no more.
-  EXPECT_LT(beside.longest_wal,
-            (int64_t{8} << 20) + int64_t{Batches()} * kBatch * 8192);
-  // It begins anew once nobody reads the old state any more, and is cut to the
-  // size that it is to have at most.
+  EXPECT_LT(beside.longest_wal, int64_t{8} << 20);
+  EXPECT_EQ(*log_->CountRecords(), next_);
+}
+
+// A check belongs to one state. It gives it up, which lets the write-ahead log
+// begin anew, and goes on with a copy.
+TEST_F(LongReader, ACheckThatHoldsItsStateForTooLongGoesOnWithACopy) {
+  Reopen({.checkpoint = 16, .most = 512});
+  Append(10);
+  const auto files = FilesBeside();
+  Ingest beside;
+  int64_t held = 0;
+  std::set<std::string> phases;
+  int copied = 0, findings = 0;
+  const auto check = log_->upkeep().Check(
+      [&](const LogFinding&) { ++findings; },
+      [&](const std::string& phase, int64_t, int64_t) {
+        phases.insert(phase);
+        copied += phase == "copying pages";
+        if (held == 0 && phases.size() == 2) {
+          // In the middle of the read. The state is held until this returns.
+          beside = Append(Batches() / 4);
+          held = WalBytes();
+          EXPECT_GT(held, kLimit) << "nothing stood in its way";
+        }
+        return true;
+      });
+  ASSERT_OK(check);
+  EXPECT_EQ(findings, 0);
+  EXPECT_EQ(check->records, next_) << "those of the copy";
+  EXPECT_GE(copied, 1);
+  EXPECT_GE(phases.size(), 3u);
+  EXPECT_LT(beside.p99, absl::Milliseconds(200));
+  EXPECT_EQ(FilesBeside(), files) << "the copy is gone";
+  // It grew by what came while the state was held, and goes no further.
+  Append(2);
+  held = WalBytes();
+  EXPECT_EQ(Append(Batches() / 4).longest_wal, held);
+}
+
+// A reader that is asked ends by itself: the write-ahead log has its limit, and
+// what may come while the reader is on its way out.
+TEST_F(LongReader, TheWriteAheadLogKeepsToItsLimit) {
+  Reopen({.checkpoint = 16, .most = 512});
+  Append(10);
+  std::atomic<bool> done = false;
+  int checks = 0;
+  std::thread reader([&] {
+    while (!done) {
+      ++checks;
+      const auto check = log_->upkeep().Check(
+          [](const LogFinding& found) {
+            ADD_FAILURE() << found.where << found.what;
+          },
+          nullptr);
+      EXPECT_OK(check);
+    }
+  });
+  const Ingest beside = Append(Batches() / 2);
+  done = true;
+  reader.join();
+  EXPECT_GE(checks, 1);
+  EXPECT_LT(beside.p99, absl::Milliseconds(200));
+  // A sixteenth more for each that is asked, and a commit of 20 results beyond.
+  EXPECT_LT(beside.longest_wal, 2 * kLimit);
+}
+
+// A copy that cannot hold its state comes to its end all the same.
+TEST_F(LongReader, ABackupGoesOnAtTheWritersPace) {
+  Reopen({.checkpoint = 16, .most = 512});
+  // Of more pages than a state is held for without being asked.
+  std::vector<v1::TrialResult> many;
+  while (many.size() < 40'000) many.push_back(Trial(next_++));
+  ASSERT_OK(log_->Append(many, 1));
+  Append(2);
+  ASSERT_GT(std::filesystem::file_size(path_), size_t{5} << 20);
+  const std::string copy = dir_.path() + "/copy";
+  const int before = next_;
+  int64_t at_last_step = 0, last_done = -1;
+  int begun = 0, steps = 0;
+  ASSERT_OK(log_->upkeep().Backup(
+      copy, [&](const std::string&, int64_t done, int64_t) {
+        begun += done <= last_done || last_done < 0;
+        last_done = done;
+        // This thread alone appends: it is what the last step saw.
+        at_last_step = next_;
+        // More than may come while a state is held, then some with each step.
+        if (++steps < 10) Append(steps == 1 ? 40 : 1);
+        return true;
+      }));
+  EXPECT_EQ(begun, 2) << "the state that was held, then the writer's steps";
+  EXPECT_GT(at_last_step, before);
+  const auto opened = OpenTuningLog(copy);
+  ASSERT_OK(opened);
+  EXPECT_EQ(*(*opened)->CountRecords(), at_last_step);
+  int findings = 0;
+  const auto check = (*opened)->upkeep().Check(
+      [&](const LogFinding&) { ++findings; }, nullptr);
+  ASSERT_OK(check);
+  EXPECT_EQ(findings, 0);
+  EXPECT_EQ(check->records, at_last_step);
+  EXPECT_EQ((*opened)->LogId(), log_->LogId());
+  // Nothing is in its way any more.
   const int64_t at_end = WalBytes();
-  const Ingest after = Append(std::max(60, Batches() / 4));
-  EXPECT_LE(after.longest_wal, at_end + (int64_t{1} << 20));
-  EXPECT_LE(WalBytes(), int64_t{64} << 20);
+  EXPECT_EQ(Append(Batches() / 4).longest_wal, at_end);
+  // Stopped in the writer's steps, it leaves nothing.
+  steps = 0;
+  EXPECT_STATUS(
+      log_->upkeep().Backup(dir_.path() + "/half",
+                            [&](const std::string&, int64_t done, int64_t) {
+                              if (++steps == 1) Append(40);
+                              const bool again = steps > 1 && done <= last_done;
+                              last_done = done;
+                              return !again;
+                            }),
+      kCancelled, "stopped");
+  EXPECT_FALSE(std::filesystem::exists(dir_.path() + "/half"));
   EXPECT_EQ(*log_->CountRecords(), next_);
 }
 

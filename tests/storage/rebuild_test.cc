@@ -40,7 +40,8 @@ class Rebuild : public ::testing::Test {
     writer_ = *Connection::Open(path_, Connection::Mode::kReadWrite);
     // No crash is played here.
     EXPECT_OK(writer_->Execute("PRAGMA synchronous = OFF"));
-    readers_ = std::make_unique<ReaderPool>(path_, Connection::Mode::kReadOnly);
+    readers_ = std::make_unique<ReaderPool>(path_, Connection::Mode::kReadOnly,
+                                            &held_);
   }
 
   absl::Status Write(
@@ -131,6 +132,7 @@ class Rebuild : public ::testing::Test {
   TempDir dir_;
   const std::string path_;
   std::unique_ptr<Connection> writer_;
+  sqlite::HeldStates held_;
   std::unique_ptr<ReaderPool> readers_;
   std::vector<std::pair<v1::TrialResult, WorkloadInfo>> stored_;
   int next_ = 0;
@@ -257,6 +259,40 @@ TEST_F(Rebuild, StopsWhenToldTo) {
   EXPECT_STATUS(later, kCancelled, "stopped");
   EXPECT_EQ(writes, 4);
   EXPECT_EQ(lacking(), static_cast<int64_t>(right.size()) - 3);
+}
+
+// As a writer asks whose write-ahead log is too long. Each step but those of
+// one cell begins anew with fewer cells; those fail with what to do.
+TEST_F(Rebuild, AStepThatIsAskedToEndBeginsAnewWithFewerCells) {
+  Open();
+  Random random(2);
+  // Enough that each cell is looked at in the middle.
+  for (int i = 0; i < 2000; ++i) Arrive(random);
+  const Rows right = View();
+  EXPECT_OK(writer_->Run("DELETE FROM best_known"));
+  int asks = 0;
+  const auto run = [&](int most_asks) {
+    return sqlite::RebuildBest(
+        *readers_,
+        [&](const std::function<absl::Status(Connection&)>& operation) {
+          return Write(operation);
+        },
+        [&](const std::string&, int64_t, int64_t) {
+          if (asks < most_asks && held_.AskOldest()) ++asks;
+          return true;
+        },
+        /*cells_per_step=*/16, /*interval=*/absl::ZeroDuration());
+  };
+  // 16, 4 and 1 cells, of which the first ones may be done before it is asked.
+  EXPECT_STATUS(run(1000), kAborted, path_);
+  EXPECT_GE(asks, 3);
+  EXPECT_OK(writer_->Run("DELETE FROM best_known"));
+  asks = 0;
+  const auto changed = run(2);
+  ASSERT_OK(changed);
+  EXPECT_EQ(asks, 2);
+  EXPECT_EQ(*changed, static_cast<int64_t>(right.size()));
+  EXPECT_EQ(View(), right);
 }
 
 // The whole log: commits of others go through while it is at work.

@@ -147,6 +147,7 @@ TEST_F(SqliteOpen, AWriteAheadLogThatNeedsAnIndexIsNamedWhereNoneCanBeMade) {
     ASSERT_OK(log->PutWorkload(workload_));
     for (const char* suffix : {"", "-wal"}) {
       std::filesystem::copy_file(path_ + suffix, folder + "/log" + suffix);
+      chmod((folder + "/log" + suffix).c_str(), 0644);
     }
   }
   ASSERT_GT(std::filesystem::file_size(folder + "/log-wal"), 0u);
@@ -171,6 +172,7 @@ TEST_F(SqliteOpen, ALogInAFolderThatCannotBeWrittenIsCopiedAllTheSame) {
   // Permissions do not bind root: be somebody else meanwhile.
   const bool root = geteuid() == 0;
   chmod(dir_.path().c_str(), 0555);
+  chmod(path_.c_str(), 0644);
   if (root) {
     ASSERT_EQ(seteuid(65534), 0);
   }
@@ -484,6 +486,33 @@ TEST(Migrate, RunsWhatIsMissingAndKeepsWholeVersions) {
   ASSERT_OK(sqlite::Migrate(*db, mended));
   EXPECT_EQ(db->Number("PRAGMA user_version").value(), 3);
   EXPECT_EQ(db->Number("SELECT x FROM b").value(), 2);
+}
+
+// Whatever the mask: they tell of a lab's kernels and people.
+TEST_F(SqliteOpen, ANewLogIsItsOwnersAlone) {
+  const auto mode = [](const std::string& file) {
+    struct stat info = {};
+    EXPECT_EQ(stat(file.c_str(), &info), 0) << file;
+    return info.st_mode & 0777;
+  };
+  const mode_t mask = umask(0);
+  auto log = Open();
+  ASSERT_OK(log->PutWorkload(workload_));
+  const std::string copy = path_ + ".copy";
+  ASSERT_OK(log->upkeep().Backup(copy, nullptr));
+  for (const char* suffix : {"", "-wal", "-shm", ".lock", ".copy"}) {
+    EXPECT_EQ(mode(path_ + suffix), 0600u) << suffix;
+  }
+  // Opened to others, it stays so, with what belongs to it.
+  log.reset();
+  ASSERT_EQ(chmod(path_.c_str(), 0640), 0);
+  ASSERT_EQ(unlink((path_ + ".lock").c_str()), 0);
+  log = Open();
+  ASSERT_OK(log->PutWorkload(Matmul(2, 2, 2)));
+  for (const char* suffix : {"", "-wal", "-shm", ".lock"}) {
+    EXPECT_EQ(mode(path_ + suffix), 0640u) << suffix;
+  }
+  umask(mask);
 }
 
 }  // namespace

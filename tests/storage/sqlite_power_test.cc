@@ -27,7 +27,8 @@ constexpr int kCheckpointPages = 12;
 using Log = std::unique_ptr<TuningLog>;
 
 absl::StatusOr<Log> Open(const std::string& path) {
-  return sqlite::OpenSqliteLog(path, {.holder = "a test"}, kCheckpointPages);
+  return sqlite::OpenSqliteLog(path, {.holder = "a test"},
+                               {.checkpoint = kCheckpointPages});
 }
 
 // One call whose success is an acknowledgement.
