@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
+#include "base/utf8.h"
 
 namespace regatta {
 namespace {
@@ -49,8 +50,11 @@ std::string OneLine(std::string_view text) {
       i += 2;
     } else if (c < 0x20 || c == 0x7F) {
       line += Written(c);
+    } else if (const size_t size = Utf8Character(text.substr(i)); size == 0) {
+      line += Written(c);
     } else {
-      line += text[i];
+      line += text.substr(i, size);
+      i += size - 1;
     }
   }
   return line;

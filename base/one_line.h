@@ -8,9 +8,9 @@
 namespace regatta {
 
 // `text` with its control characters written out: "\n", "\t", "\x1b". Nothing
-// in it begins a line or speaks to a terminal then; the rest stays as it is,
-// UTF-8 included, but for what turns the direction of text round, which is
-// written as "\u202e".
+// in it begins a line or speaks to a terminal then. Bytes that are no UTF-8 are
+// written out alike ("\xff"), so that the line is UTF-8, and so is what turns
+// the direction of text round ("\u202e"); the rest stays as it is.
 std::string OneLine(std::string_view text);
 
 }  // namespace regatta

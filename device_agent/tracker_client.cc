@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/keepalive.h"
 #include "proto/security/credentials_service.h"
+#include "proto/utf8_texts.h"
 #include "regatta/v1/fleet_service.grpc.pb.h"
 
 namespace regatta {
@@ -66,6 +67,9 @@ class TrackerClient::Stream
   void Send(v1::AgentMessage message) {
     std::lock_guard lock(mutex_);
     if (ended_ || closing_) return;
+    // One text of others that is no UTF-8 would end the session, time and
+    // again.
+    MakeTextsUtf8(message);
     if (outbox_.size() >= kMaxOutboxMessages) {
       context_.TryCancel();
       return;

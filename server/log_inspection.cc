@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/utf8.h"
 
 namespace regatta {
 
@@ -52,7 +53,7 @@ absl::Status LogInspection::Inspect() {
     findings_ = findings;
   }
   if (findings == 0) return absl::OkStatus();
-  if (unreadable) first = std::string(check.status().message());
+  if (unreadable) first = Utf8(std::string(check.status().message()));
   if (first.empty()) first = "more than can be told";
   const absl::Status damaged = absl::DataLossError(absl::StrCat(
       "the tuning log is damaged and takes nothing more: ", first,

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/grpc_status_service.h"
+#include "proto/utf8_texts.h"
 #include "server/stream_sender.h"
 
 namespace regatta {
@@ -174,6 +175,8 @@ grpc::Status LogServiceImpl::Import(grpc::ServerContext* context,
   const auto verdicts = log_->exchange().Import(entries, options);
   if (!verdicts.ok()) return ToGrpc(verdicts.status());
   response->mutable_verdicts()->Add(verdicts->begin(), verdicts->end());
+  // Verdicts quote what was given.
+  MakeTextsUtf8(*response);
   return grpc::Status::OK;
 }
 

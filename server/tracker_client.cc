@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "proto/keepalive.h"
 #include "proto/security/credentials_service.h"
+#include "proto/stream_end_client.h"
 #include "regatta/v1/dispatch_service.grpc.pb.h"
 #include "regatta/v1/security_service.grpc.pb.h"
 #include "server/request_queue.h"
@@ -199,7 +200,7 @@ class TrackerClient::Impl {
       stream_ended_ = end_stream_ = false;
       outgoing_.Clear();
     }
-    return stream->Finish();
+    return FinishStream(*stream, context);
   }
 
   void WriteAll(Stream* stream) {

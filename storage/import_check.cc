@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "storage/import_content.h"
 #include "storage/validate.h"
 
@@ -32,7 +33,7 @@ absl::StatusOr<TrialName> SplitTrialName(const std::string& name) {
   if (colon == std::string::npos || !IsLogId(name.substr(0, colon)) ||
       colon + 1 == name.size()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("trial_id '", name.substr(0, 120),
+        absl::StrCat("trial_id '", Utf8Beginning(name, 120),
                      "' is not of the form LOGID:JOB/TASK/ORDINAL"));
   }
   return TrialName{name.substr(0, colon), name.substr(colon + 1)};
@@ -62,7 +63,7 @@ absl::StatusOr<const WorkloadInfo*> ImportChecker::Describe(
     auto described = options_.describe(text);
     if (!described.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "the workload '", text.substr(0, 120),
+          "the workload '", Utf8Beginning(text, 120),
           "' cannot be read: ", std::string(described.status().message())));
     }
     RETURN_IF_ERROR(ValidateWorkload(*described));

@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/grpc_status_service.h"
+#include "proto/utf8_texts.h"
 #include "tracker/read_ahead.h"
 
 namespace regatta {
@@ -21,7 +22,11 @@ constexpr int kMostWaiting = 32;
 template <typename T>
 void Reply(absl::StatusOr<T> result, T* response,
            grpc::ServerUnaryReactor* reactor) {
-  if (result.ok()) *response = *std::move(result);
+  if (result.ok()) {
+    *response = *std::move(result);
+    // What is told of long ago was kept by other versions.
+    MakeTextsUtf8(*response);
+  }
   reactor->Finish(ToGrpc(result.status()));
 }
 

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/one_line.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "proto/outcome_names.h"
 
 namespace regatta {
@@ -350,12 +351,7 @@ v1::DeviceStanding NewStanding(const std::string& device_id,
 
 std::string Brief(std::string_view text) {
   if (text.size() <= kMaxReasonBytes) return OneLine(text);
-  size_t end = kMaxReasonBytes;
-  // Not within a character of UTF-8.
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) {
-    --end;
-  }
-  return OneLine(text.substr(0, end)) + "...";
+  return OneLine(Utf8Beginning(text, kMaxReasonBytes)) + "...";
 }
 
 void SetTrust(v1::Trust trust, const std::string& reason, const std::string& by,

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/one_line.h"
 #include "base/unique_fd.h"
+#include "base/utf8.h"
 #include "tracker/config/http_post.h"
 
 extern char** environ;
@@ -53,22 +54,24 @@ class Output {
       const ssize_t size = read(read_.get(), buffer, sizeof(buffer));
       if (size <= 0) return;
       const auto count = static_cast<size_t>(size);
-      cut_ |= count > kKept - kept_.size();
-      kept_.append(buffer, std::min(count, kKept - kept_.size()));
+      // Some more than are told, to see what character the cut is in.
+      kept_.append(buffer, std::min(count, kKept + 4 - kept_.size()));
     }
   }
   // ", having said \"...\""; "": it said nothing.
   std::string Said() const {
     const std::string text(absl::StripAsciiWhitespace(kept_));
     if (text.empty()) return "";
-    return absl::StrCat(", having said \"", OneLine(text),
-                        cut_ ? "...\"" : "\"");
+    if (text.size() <= kKept) {
+      return absl::StrCat(", having said \"", OneLine(text), "\"");
+    }
+    return absl::StrCat(", having said \"", OneLine(Utf8Beginning(text, kKept)),
+                        "...\"");
   }
 
  private:
   UniqueFd read_, write_;
   std::string kept_;
-  bool cut_ = false;
 };
 
 // The child's own group and signals: this process blocks SIGTERM.

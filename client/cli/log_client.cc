@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "client/cli/channel_client.h"
 #include "client/cli/stop_signal.h"
+#include "proto/stream_end_client.h"
 #include "regatta/v1/log_service.grpc.pb.h"
 
 namespace regatta::cli {
@@ -42,7 +43,7 @@ class ServerLog : public LogAccess {
         context.TryCancel();
       }
     }
-    RETURN_IF_ERROR(FromGrpc(reader->Finish()));
+    RETURN_IF_ERROR(FromGrpc(FinishStream(*reader, context)));
     if (!check) return CutOff();
     return *check;
   }
@@ -65,7 +66,7 @@ class ServerLog : public LogAccess {
         if (!taken.ok()) context.TryCancel();
       }
     }
-    const grpc::Status status = reader->Finish();
+    const grpc::Status status = FinishStream(*reader, context);
     RETURN_IF_ERROR(taken);
     RETURN_IF_ERROR(FromGrpc(status));
     return bytes == promised ? absl::OkStatus() : CutOff();
@@ -84,7 +85,7 @@ class ServerLog : public LogAccess {
       }
     }
     if (!wanted) context.TryCancel();
-    const grpc::Status status = reader->Finish();
+    const grpc::Status status = FinishStream(*reader, context);
     if (!wanted) return absl::OkStatus();
     RETURN_IF_ERROR(FromGrpc(status));
     return complete ? absl::OkStatus() : CutOff();
@@ -118,7 +119,7 @@ class ServerLog : public LogAccess {
         context.TryCancel();
       }
     }
-    RETURN_IF_ERROR(FromGrpc(reader->Finish()));
+    RETURN_IF_ERROR(FromGrpc(FinishStream(*reader, context)));
     if (!changed) return CutOff();
     return *changed;
   }
@@ -145,7 +146,7 @@ class ServerLog : public LogAccess {
             response.end().file_bytes() == static_cast<int64_t>(file.size());
       }
     }
-    RETURN_IF_ERROR(FromGrpc(reader->Finish()));
+    RETURN_IF_ERROR(FromGrpc(FinishStream(*reader, context)));
     if (!ended) return CutOff();
     return file;
   }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "client/cli/channel_client.h"
+#include "proto/stream_end_client.h"
 #include "regatta/v1/security_service.grpc.pb.h"
 #include "regatta/v1/tuning_service.grpc.pb.h"
 
@@ -68,7 +69,7 @@ struct ServerClient::Impl {
     }
     finished = true;
     canceller.join();
-    if (!enough) return reader->Finish();
+    if (!enough) return FinishStream(*reader, context);
     context.TryCancel();
     reader->Finish();
     return grpc::Status::OK;
@@ -146,7 +147,7 @@ absl::Status ServerClient::ListRecords(
   while (reader->Read(&page)) {
     for (const v1::Record& record : page.records()) visit(record);
   }
-  return impl_->channel.FromGrpc(reader->Finish());
+  return impl_->channel.FromGrpc(FinishStream(*reader, context));
 }
 
 absl::Status ServerClient::WatchJob(

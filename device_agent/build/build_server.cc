@@ -4,6 +4,7 @@
 
 #include "base/memory_file.h"
 #include "base/status_macros.h"
+#include "proto/utf8_texts.h"
 
 namespace regatta {
 namespace {
@@ -126,6 +127,7 @@ absl::Status ServeBuilds(FrameChannel& agent, ModuleSource& source,
     absl::StatusOr<Answer> served = Serve(*request, source, clock);
     Answer answer = served.ok() ? *std::move(served) : Failure(served.status());
     answer.response.set_request_id(request->request_id());
+    MakeTextsUtf8(answer.response);
     const int file = answer.file.get();
     RETURN_IF_ERROR(agent.Send(
         answer.response, answer.file.valid() ? absl::MakeConstSpan(&file, 1)

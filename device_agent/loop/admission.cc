@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/device_build.h"
+#include "proto/utf8_texts.h"
 
 namespace regatta {
 namespace {
@@ -124,6 +125,8 @@ void CompleteResult(const v1::Hello& hello, int64_t max_bytes,
     environment.set_agent_version(hello.agent_version());
   }
   if (environment.sandbox().empty()) environment.set_sandbox(hello.sandbox());
+  // Details quote what candidates, compilers and drivers say.
+  MakeTextsUtf8(result);
   const auto bytes = static_cast<int64_t>(result.ByteSizeLong());
   if (bytes <= max_bytes) return;
   result.clear_blocks();

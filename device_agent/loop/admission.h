@@ -17,9 +17,9 @@ std::string WhyUnfit(const v1::Assignment& assignment, const v1::Hello& hello);
 // Assignments that the device may hold at once, at least 1.
 int64_t CreditOf(const v1::Hello& hello, const std::string& device_id);
 
-// Fills in what the runner left open (boot, agent version, provenance). A
-// result too long for one message of `max_bytes` becomes a device_fault that
-// says so.
+// Fills in what the runner left open (boot, agent version, provenance) and
+// makes its texts UTF-8. A result too long for one message of `max_bytes`
+// becomes a device_fault that says so.
 void CompleteResult(const v1::Hello& hello, int64_t max_bytes,
                     v1::TrialResult& result);
 

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "base/utf8.h"
 #include "device_agent/run/exit_codes.h"
 
 namespace regatta {
@@ -23,7 +24,7 @@ constexpr size_t kMaxDetail = 400;
 std::string LastLine(const std::string& text) {
   const std::vector<std::string> lines =
       absl::StrSplit(text, '\n', absl::SkipWhitespace());
-  return lines.empty() ? "" : lines.back().substr(0, kMaxDetail);
+  return lines.empty() ? "" : Utf8Beginning(lines.back(), kMaxDetail);
 }
 
 // What the run worker's own last line says; absent where the last line is not
@@ -45,7 +46,7 @@ std::string CrashReport(const v1::Exited& exited) {
       std::find_if(lines.rbegin(), lines.rend(), [&](const std::string& line) {
         return absl::StartsWith(line, expected);
       });
-  return report == lines.rend() ? "" : report->substr(0, kMaxDetail);
+  return report == lines.rend() ? "" : Utf8Beginning(*report, kMaxDetail);
 }
 
 std::string Signal(const v1::Exited& exited, const std::string& stage) {

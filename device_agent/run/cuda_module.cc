@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "base/utf8.h"
 #include "device_agent/run/cuda_errors.h"
 
 namespace regatta::cuda {
@@ -52,6 +53,7 @@ MaybeFailure LoadedModule::LoadPtx(const std::string& ptx) {
       gpu_.api->ModuleLoadDataEx(&module_, ptx.c_str(), 2, options, values);
   if (error == kSuccess) return std::nullopt;
   log.erase(std::find(log.begin(), log.end(), '\0'), log.end());
+  log = Utf8(log);
   const std::string what =
       absl::StrCat("the driver's compiler of PTX",
                    error == kUnsupportedPtxVersion

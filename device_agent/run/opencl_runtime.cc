@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/utf8.h"
 #include "device_agent/run/crash_report.h"
 #include "device_agent/run/device_time.h"
 #include "device_agent/run/launch_shape.h"
@@ -160,7 +161,7 @@ MaybeFailure OpenClRuntime::Build() {
   api_.GetProgramBuildInfo(program_, device_, opencl::kProgramBuildLog,
                            log_bytes, log.data(), nullptr);
   log.erase(std::find(log.begin(), log.end(), '\0'), log.end());
-  return Failed(v1::OUTCOME_COMPILE_ERROR, log.substr(0, kMaxLogBytes));
+  return Failed(v1::OUTCOME_COMPILE_ERROR, Utf8Beginning(log, kMaxLogBytes));
 }
 
 MaybeFailure OpenClRuntime::AddBuffers() {

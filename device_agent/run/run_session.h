@@ -17,6 +17,7 @@
 #include "device_agent/run/module_runtime.h"
 #include "device_agent/spawner/frame_channel.h"
 #include "device_agent/verify/reference_file.h"
+#include "proto/utf8_texts.h"
 #include "regatta/v1/worker.pb.h"
 
 namespace regatta {
@@ -59,7 +60,8 @@ class RunSession {
   absl::StatusOr<bool> VerifyOrFail(uint8_t poison, std::string_view when);
   // Answers failure_.
   absl::Status AnswerFailure();
-  absl::Status Send(const v1::RunResponse& response) {
+  absl::Status Send(v1::RunResponse response) {
+    MakeTextsUtf8(response);
     return agent_.Send(response);
   }
 

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "proto/utf8_texts.h"
 
 namespace regatta {
 namespace {
@@ -227,6 +228,7 @@ int Spawner::WaitMs() const {
 
 void Spawner::Report(int64_t request_id, v1::SpawnEvent event) {
   event.set_request_id(request_id);
+  MakeTextsUtf8(event);
   // A failure to send shows as the end of the socket in the next round.
   agent_.Send(event).IgnoreError();
 }

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -193,12 +194,29 @@ absl::StatusOr<std::unique_ptr<WorkerHandle>> SpawnerClient::Spawn(
   return absl::UnavailableError("the spawner is gone");
 }
 
+v1::SpawnEvent ReadSpawnEvent(const std::string& bytes) {
+  v1::SpawnEvent event;
+  if (event.ParseFromString(bytes)) return event;
+  // What comes first was read: whose it is.
+  v1::SpawnEvent unread;
+  unread.set_request_id(event.request_id());
+  LOG(kError) << "a report of the spawner on its request " << event.request_id()
+              << " cannot be read";
+  if (event.has_exited()) {
+    unread.mutable_exited()->set_worker(event.exited().worker());
+  } else {
+    unread.set_error("the spawner's answer cannot be read");
+  }
+  return unread;
+}
+
 void SpawnerClient::ReadEvents() {
   for (;;) {
-    absl::StatusOr<v1::SpawnEvent> event =
-        channel_.ReceiveMessage<v1::SpawnEvent>();
+    const absl::StatusOr<FrameChannel::Frame> frame = channel_.Receive();
+    std::optional<v1::SpawnEvent> event;
+    if (frame.ok()) event = ReadSpawnEvent(frame->bytes);
     std::lock_guard<std::mutex> lock(mutex_);
-    if (!event.ok()) {
+    if (!event.has_value()) {
       alive_ = false;
       changed_.notify_all();
       return;

@@ -68,6 +68,11 @@ class WorkerHandle {
   const pid_t pid_;
 };
 
+// The event that a frame of the spawner holds. One that cannot be parsed ends
+// no more than the worker it is about: it becomes an Exited without a reason or
+// an error, of the request it names (0: none).
+v1::SpawnEvent ReadSpawnEvent(const std::string& bytes);
+
 class SpawnerClient : public std::enable_shared_from_this<SpawnerClient> {
  public:
   // Starts `program` (regatta-spawner). NotFound when it is not there;

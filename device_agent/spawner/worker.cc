@@ -19,6 +19,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "base/system_error.h"
+#include "base/utf8.h"
 #include "device_agent/spawner/cpu_list.h"
 
 namespace regatta {
@@ -257,8 +258,9 @@ void Worker::ReadErrors() {
     }
     total += got;
     error_tail_.append(buffer, got);
-    if (error_tail_.size() > kErrorTailBytes) {
-      error_tail_.erase(0, error_tail_.size() - kErrorTailBytes);
+    // Some bytes more than are told, to see what character the cut is in.
+    if (error_tail_.size() > kErrorTailBytes + 4) {
+      error_tail_.erase(0, error_tail_.size() - kErrorTailBytes - 4);
     }
   }
 }
@@ -367,8 +369,8 @@ v1::Exited Worker::Report() const {
   v1::Exited exited;
   exited.set_worker(id_);
   exited.set_leftovers(leftovers_);
-  exited.set_stderr_tail(note_.empty() ? error_tail_
-                                       : absl::StrCat(error_tail_, note_));
+  exited.set_stderr_tail(
+      absl::StrCat(Utf8End(error_tail_, kErrorTailBytes), note_));
   const bool signalled = WIFSIGNALED(status_);
   exited.set_code(signalled ? WTERMSIG(status_) : WEXITSTATUS(status_));
   int64_t peak = peak_bytes_;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "storage/paced_progress.h"
 #include "storage/sqlite/best_known.h"
 #include "storage/sqlite/record_codec.h"
@@ -55,7 +56,8 @@ class Checker {
 
   void Found(std::string where, std::string what, bool derived = false) {
     if (++check_.findings > LogUpkeep::kMaxFindings) return;
-    visit_({std::move(where), std::move(what), derived});
+    // Both quote rows, which may hold any bytes.
+    visit_({Utf8(where), Utf8(what), derived});
   }
 
   absl::Status Begin(const char* phase, int64_t total = 0) {

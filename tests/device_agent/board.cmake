@@ -60,7 +60,7 @@ regatta_test(board_test
   heartbeat_load_test.cc measure_parts_test.cc measuring_session_test.cc
   planted_faults_test.cc planted_list.cc scratch_folder_test.cc
   sensor_contract_test.cc spawner_test.cc
-  trial_runner_test.cc verify_test.cc worker_environment_test.cc
+  trial_runner_test.cc utf8_texts_test.cc verify_test.cc worker_environment_test.cc
   LIBS regatta_agent_loop regatta_measure regatta_build regatta_run regatta_base)
 target_compile_definitions(board_test PRIVATE
   REGATTA_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")

@@ -124,6 +124,15 @@ TEST(WorkerEndingTest, ACrashIsToldInTheWorkersOwnWords) {
             "SIGBUS in the first call");
 }
 
+TEST(WorkerEndingTest, ADetailEndsWithACharacter) {
+  // The 400th byte is the first of two.
+  const std::string report = "SIGSEGV" + std::string(392, 'a');
+  EXPECT_EQ(
+      Judge(Exited(v1::EXIT_REASON_SIGNALLED, SIGSEGV, report + "\xc3\xa9zz\n"))
+          .detail,
+      report);
+}
+
 TEST(WorkerEndingTest, AKillFromOutsideIsTheBoardsFault) {
   EXPECT_EQ(Judge(Exited(v1::EXIT_REASON_SIGNALLED, SIGKILL, "")).outcome,
             v1::OUTCOME_DEVICE_FAULT);

@@ -94,6 +94,14 @@ int main(int argc, char** argv) {
   }
   if (action == "grow") Grow();
   if (action == "segv") raise(SIGSEGV);
+  if (action == "bytes") {
+    dprintf(2, "\xff\xed\xa0\x80 \xe2\x82\xac \xc3\n");
+    raise(SIGSEGV);
+  }
+  if (action == "accents") {
+    for (int i = 0; i < 3000; ++i) dprintf(2, "\xc3\xa9");
+    dprintf(2, "\n");
+  }
   if (action == "escape") Escape();
   if (action == "escape_and_hang") {
     Escape();

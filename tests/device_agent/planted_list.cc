@@ -52,6 +52,7 @@ std::vector<Fault> Ends() {
       Same("smash_stack", v1::OUTCOME_CRASHED, "SIGSEGV"),
       Same("unmap", v1::OUTCOME_CRASHED, "SIGSEGV at address 0x"),
       Same("abort", v1::OUTCOME_CRASHED, "SIGABRT, in call 1"),
+      Same("babble", v1::OUTCOME_CRASHED, "SIGABRT in call 1 ??"),
       Same("illegal_instruction", v1::OUTCOME_CRASHED, "SIGILL, in call 1"),
       Same("raise_fpe", v1::OUTCOME_CRASHED, "SIGFPE, in call 1"),
       Same("raise_term", v1::OUTCOME_CRASHED, "SIGTERM in the first call"),

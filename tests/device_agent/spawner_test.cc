@@ -152,6 +152,36 @@ TEST_P(SpawnerTest, KillsWhatLeftTheSessionOfAKilledWorker) {
   EXPECT_EQ(RunToEnd(spawn).reason(), v1::EXIT_REASON_WALL_LIMIT);
 }
 
+TEST_P(SpawnerTest, BytesThatAreNoTextEndNoMoreThanTheirWorker) {
+  const v1::Exited exited = RunToEnd(Command({"bytes"}));
+  EXPECT_EQ(exited.reason(), v1::EXIT_REASON_SIGNALLED);
+  EXPECT_EQ(exited.stderr_tail(), "???? \xe2\x82\xac ?\n");
+  EXPECT_EQ(RunToEnd(Command({"exit", "7"})).code(), 7);
+}
+
+// 6001 bytes, whose last 4096 begin within a character.
+TEST_P(SpawnerTest, TheEndOfTheErrorsBeginsWithACharacter) {
+  const std::string tail = RunToEnd(Command({"accents"})).stderr_tail();
+  EXPECT_EQ(tail.size(), 4095u);
+  EXPECT_EQ(tail.substr(0, 2), "\xc3\xa9");
+}
+
+TEST(ReadSpawnEventTest, AFrameThatCannotBeParsedEndsItsWorker) {
+  // Request 7; Exited {worker 5, code 3, a tail of one byte that is no text}.
+  v1::SpawnEvent event =
+      ReadSpawnEvent("\x08\x07\x1a\x07\x08\x05\x18\x03\x32\x01\xff");
+  EXPECT_EQ(event.request_id(), 7);
+  ASSERT_TRUE(event.has_exited());
+  EXPECT_EQ(event.exited().worker(), 5);
+  EXPECT_EQ(event.exited().reason(), v1::EXIT_REASON_UNSPECIFIED);
+  EXPECT_EQ(event.exited().code(), 0);
+  // Request 7; an error of one such byte.
+  event = ReadSpawnEvent("\x08\x07\x22\x01\xff");
+  EXPECT_EQ(event.request_id(), 7);
+  EXPECT_EQ(event.error(), "the spawner's answer cannot be read");
+  EXPECT_EQ(ReadSpawnEvent("\xff").request_id(), 0);
+}
+
 TEST_P(SpawnerTest, KeepsTheEndOfAFloodOfErrors) {
   const v1::Exited exited = RunToEnd(Command({"flood"}));
   EXPECT_EQ(exited.stderr_tail().size(), 4096u);

@@ -38,6 +38,22 @@ TEST(PowerRunner, RunsProgramsWithoutAShellAndKillsThoseThatHang) {
           .message(),
       "/bin/sh ended with exit code 3, having said \"no "
       "session\\n\\x1b[2J\"");
+  // The bytes that are no text are written out: the reason is a message's.
+  EXPECT_EQ(
+      RunPowerCommand(
+          {{"/bin/sh", "-c", "printf '\\377 \\303\\251 \\303'; exit 3"}, ""},
+          absl::Seconds(10))
+          .message(),
+      "/bin/sh ended with exit code 3, having said \"\\xff \xc3\xa9 "
+      "\\xc3\"");
+  // The 200th byte is the first of a character.
+  EXPECT_EQ(
+      RunPowerCommand(
+          {{"/bin/sh", "-c", "printf '%0199d\\303\\251 more' 0; exit 3"}, ""},
+          absl::Seconds(10))
+          .message(),
+      "/bin/sh ended with exit code 3, having said \"" + std::string(199, '0') +
+          "...\"");
   const absl::Status talker = RunPowerCommand(
       {{"/bin/sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' y; exit 3"}, ""},
       absl::Seconds(20));
