@@ -9,6 +9,25 @@
 #include "base/utf8.h"
 
 namespace regatta {
+namespace {
+
+void Warn(const LogCheck& check, const std::string& first_of_content) {
+  if (check.derived > 0) {
+    LOG(kWarning) << LogEvent("best_known_differs") << check.derived
+                  << " best-known rows are not what the records say; "
+                     "`regatta log rebuild` derives them again";
+  }
+  const int64_t content = check.findings - check.damage - check.derived;
+  if (content > 0) {
+    LOG(kWarning) << LogEvent("log_content_disagrees") << content
+                  << " finding(s) in what the tuning log was given, such as "
+                  << first_of_content
+                  << "; `regatta log check` names them, nothing is refused for "
+                     "them";
+  }
+}
+
+}  // namespace
 
 LogInspection::LogInspection(TuningLog* log, std::string path,
                              absl::Duration every)
@@ -26,13 +45,13 @@ LogInspection::~LogInspection() {
 }
 
 absl::Status LogInspection::Inspect() {
-  std::string first;
-  int64_t derived = 0;
+  std::string first, content;
   const auto check = log_->upkeep().Check(
       [&](const LogFinding& found) {
-        derived += found.derived ? 1 : 0;
-        if (found.derived || !first.empty()) return;
-        first = absl::StrCat(found.where, ": ", found.what);
+        if (found.kind == FindingKind::kDerived) return;
+        std::string& said =
+            found.kind == FindingKind::kDamage ? first : content;
+        if (said.empty()) said = absl::StrCat(found.where, ": ", found.what);
       },
       [this](const std::string&, int64_t, int64_t) {
         std::lock_guard lock(mutex_);
@@ -41,24 +60,22 @@ absl::Status LogInspection::Inspect() {
   // A file that cannot even be read through is damaged, too.
   const bool unreadable = absl::IsDataLoss(check.status());
   if (!check.ok() && !unreadable) return check.status();
-  const int64_t findings = unreadable ? 1 : check->findings - derived;
-  if (derived > 0) {
-    LOG(kWarning) << LogEvent("best_known_differs") << derived
-                  << " best-known rows are not what the records say; "
-                     "`regatta log rebuild` derives them again";
-  }
+  const int64_t damage = unreadable ? 1 : check->damage;
+  if (!unreadable) Warn(*check, content);
   {
     std::lock_guard lock(mutex_);
     ++checks_;
-    findings_ = findings;
+    damage_ = damage;
   }
-  if (findings == 0) return absl::OkStatus();
+  if (damage == 0) return absl::OkStatus();
   if (unreadable) first = Utf8(std::string(check.status().message()));
   if (first.empty()) first = "more than can be told";
   const absl::Status damaged = absl::DataLossError(absl::StrCat(
       "the tuning log is damaged and takes nothing more: ", first,
-      findings > 1 ? absl::StrCat(" (", findings, " findings)") : "",
-      "; stop the server, then: regatta log restore BACKUP --log ", path_));
+      damage > 1 ? absl::StrCat(" (", damage, " findings)") : "",
+      "; save what can be read with `regatta log export FILE`, stop the server, "
+      "then: regatta log restore BACKUP --log ",
+      path_, " --force"));
   log_->Seal(damaged);
   return damaged;
 }
@@ -94,7 +111,7 @@ void LogInspection::Collect(MetricsPage& page) const {
   page.Gauge("regatta_server_log_damaged",
              "Whether the last one found damage, so that nothing more is "
              "stored: 1 or 0",
-             findings_ > 0 ? 1 : 0);
+             damage_ > 0 ? 1 : 0);
 }
 
 }  // namespace regatta

@@ -1,8 +1,9 @@
 // Reads the whole tuning log again and again while it is served, so that a
-// damaged file is noticed while a backup of before is still at hand. What is
-// found closes the log for writing (TuningLog::Seal): nothing is acknowledged
-// any more, boards keep their results, reads go on, and the lab restores a
-// backup (docs/operators-guide.md, "A damaged log").
+// damaged file is noticed while a backup of before is still at hand. Damage
+// (FindingKind) closes the log for writing (TuningLog::Seal): nothing is
+// acknowledged any more, boards keep their results, reads go on, and the lab
+// restores a backup (docs/operators-guide.md, "A damaged log"). Other findings
+// are warnings in the program's own log, and everything goes on.
 //
 // Thread safety: all methods may be called from any thread.
 #ifndef REGATTA_SERVER_LOG_INSPECTION_H_
@@ -31,7 +32,7 @@ class LogInspection {
   ~LogInspection();
   LogInspection(const LogInspection&) = delete;
 
-  // Checks now. DataLoss: what is wrong; the log is sealed with it. Cancelled:
+  // Checks now. DataLoss: what is damaged; the log is sealed with it. Cancelled:
   // stopped. Another error: the log could not be read, which may pass.
   absl::Status Inspect();
 
@@ -47,7 +48,7 @@ class LogInspection {
   std::condition_variable stop_;
   bool stopping_ = false;
   int64_t checks_ = 0;    // that came to an end
-  int64_t findings_ = 0;  // of the last one
+  int64_t damage_ = 0;    // findings of the last one
   std::thread thread_;    // last: it uses the rest
 };
 

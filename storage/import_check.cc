@@ -86,14 +86,23 @@ absl::StatusOr<CheckedEntry> ImportChecker::CheckRecord(
     const v1::LoggedRecord& record) {
   const v1::TrialSpec& spec = record.result().spec();
   ASSIGN_OR_RETURN(const TrialName name, SplitTrialName(spec.trial_id()));
+  absl::StatusOr<ImportedRecord> evidence =
+      CheckEvidence(record, name.trial_id);
   if (name.log_id == own_log_id_) {
-    return OwnTrial{name.trial_id, record.result()};
+    return OwnTrial{name.trial_id, record.result(), std::move(evidence)};
   }
+  RETURN_IF_ERROR(evidence.status());
+  return *std::move(evidence);
+}
+
+absl::StatusOr<ImportedRecord> ImportChecker::CheckEvidence(
+    const v1::LoggedRecord& record, const std::string& trial_id) {
+  const v1::TrialSpec& spec = record.result().spec();
   const std::string expected =
       absl::StrCat(spec.job_id(), "/", spec.task(), "/", spec.ordinal());
-  if (name.trial_id != expected) {
+  if (trial_id != expected) {
     return absl::InvalidArgumentError(
-        absl::StrCat("trial_id says ", name.trial_id.substr(0, 80),
+        absl::StrCat("trial_id says ", trial_id.substr(0, 80),
                      ", its job, task and ordinal say ", expected));
   }
   if (record.recorded_unix_ms() < 0) {
@@ -137,8 +146,11 @@ absl::StatusOr<CheckedEntry> ImportChecker::CheckPublication(
                        " has a speedup of ", ratio));
     }
   }
-  if (own) return OwnPublication{std::move(to), entry.unix_ms()};
-  return ImportedPublication{std::move(to), entry.unix_ms()};
+  if (!own) return ImportedPublication{std::move(to), entry.unix_ms()};
+  ImportedPublication evidence{to, entry.unix_ms()};
+  evidence.publication.key.imported = true;
+  evidence.publication.trial_id = entry.trial_id();
+  return OwnPublication{std::move(to), entry.unix_ms(), std::move(evidence)};
 }
 
 absl::StatusOr<CheckedEntry> ImportChecker::CheckJob(

@@ -19,18 +19,6 @@
 
 namespace regatta {
 
-// Of this very log: it is there, or it should not be in the file.
-struct OwnTrial {
-  std::string trial_id;  // as this log has it, "JOB/TASK/ORDINAL"
-  v1::TrialResult result;
-};
-struct OwnJob {
-  v1::LoggedJob job;
-};
-struct OwnPublication {
-  Publication publication;  // trial_id as this log has it
-  int64_t unix_ms = 0;
-};
 struct ImportedRecord {
   v1::TrialResult result;
   int64_t recorded_unix_ms = 0;
@@ -38,6 +26,21 @@ struct ImportedRecord {
 struct ImportedPublication {
   Publication publication;
   int64_t unix_ms = 0;
+};
+// Of this very log: it is there, or a restore lost it, or it should not be in
+// the file. What a restore lost comes in as another log's would: evidence.
+struct OwnTrial {
+  std::string trial_id;  // as this log has it, "JOB/TASK/ORDINAL"
+  v1::TrialResult result;
+  absl::StatusOr<ImportedRecord> evidence;  // or why it is none
+};
+struct OwnJob {
+  v1::LoggedJob job;
+};
+struct OwnPublication {
+  Publication publication;  // trial_id as this log has it
+  int64_t unix_ms = 0;
+  ImportedPublication evidence;
 };
 // Head and end of a file: nothing to keep.
 struct NothingToKeep {};
@@ -74,6 +77,9 @@ class ImportChecker {
   absl::StatusOr<const WorkloadInfo*> Describe(const std::string& key,
                                                const std::string& text);
   absl::StatusOr<CheckedEntry> CheckRecord(const v1::LoggedRecord& record);
+  // `trial_id`: the name without that of its log.
+  absl::StatusOr<ImportedRecord> CheckEvidence(const v1::LoggedRecord& record,
+                                               const std::string& trial_id);
   absl::StatusOr<CheckedEntry> CheckPublication(
       const v1::LoggedPublication& entry) const;
   absl::StatusOr<CheckedEntry> CheckJob(const v1::LoggedJob& job) const;

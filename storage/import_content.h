@@ -7,9 +7,8 @@
 
 namespace regatta {
 
-// Names and texts hold no control characters, numbers are finite, ratios lie
-// inside their intervals and times among the blocks that they are said to be
-// the median of. InvalidArgument names the field.
+// Names and texts hold no control characters, numbers are finite and ratios
+// lie inside their intervals. InvalidArgument names the field.
 absl::Status CheckContent(const v1::LogEntry& entry);
 
 }  // namespace regatta

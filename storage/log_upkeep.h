@@ -15,11 +15,28 @@
 
 namespace regatta {
 
+// What a finding says of the file, and so what is done about it.
+enum class FindingKind {
+  // The file does not hold what was written to it: its pages or indexes are
+  // broken, bytes cannot be read, have another digest or other columns than
+  // theirs, rows that others point to are gone, or numbers would be handed out
+  // twice. Going on could lose more: such a log takes nothing more, and no
+  // restore puts it in a log's place.
+  kDamage,
+  // The file holds what it was given, but values of it disagree with one
+  // another, such as a time with its blocks. What arrives is checked for all of
+  // it first (validate.h), so it is of an older release. Somebody should look;
+  // the log goes on.
+  kContent,
+  // Of what the records give; RebuildBest mends it. The log goes on.
+  kDerived,
+};
+
 // Something that a whole log would not hold.
 struct LogFinding {
   std::string where;  // "record 17 (trial 1/0/5)"
   std::string what;
-  bool derived = false;  // of what the records give; RebuildBest mends it
+  FindingKind kind = FindingKind::kDamage;
 };
 
 // Where a long operation is. False: stop, with Cancelled.
@@ -32,6 +49,8 @@ struct LogCheck {
   // All of them, told or not; of the file's pages no more than kMaxFindings,
   // the last of which then says that there may be others.
   int64_t findings = 0;
+  // Of which are of these kinds. Unknown, 0, of another process's check.
+  int64_t damage = 0, derived = 0;
 };
 
 class LogUpkeep {

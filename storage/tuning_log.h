@@ -74,7 +74,9 @@ class TuningLog : public BestSource {
   // status per result in order. A trial_id that is stored already is
   // kDuplicate and changes nothing. InvalidArgument names a malformed result
   // (no trial_id, unknown workload, no device class, threads or cache state, no
-  // outcome, kept block without calls); nothing of the batch is stored then.
+  // outcome, kept block without calls, a time that its blocks do not give, an
+  // ordinal that its job in this log never handed out); nothing of the batch is
+  // stored then.
   // ResourceExhausted when the disk is full: nothing is stored and the log
   // stays readable. FailedPrecondition when the log's file is not in its place
   // any more (deleted, moved or replaced): nothing counts as stored until the

@@ -44,6 +44,26 @@ absl::Status CheckBlocks(const v1::TrialResult& result) {
   return absl::OkStatus();
 }
 
+// A time is the median of its kept blocks' times per call, rounded. Why this
+// one cannot be, or "". A result without a time or without blocks says nothing.
+std::string WhyTimesDisagree(const v1::TrialResult& result) {
+  std::vector<double> per_call;  // ns
+  for (const v1::Block& block : result.blocks()) {
+    if (block.throttled() || block.calls() < 1) continue;
+    per_call.push_back(static_cast<double>(block.elapsed_ns()) /
+                       static_cast<double>(block.calls()));
+  }
+  if (per_call.empty() || result.time_ns() <= 0) return "";
+  std::sort(per_call.begin(), per_call.end());
+  const double low = per_call[(per_call.size() - 1) / 2];
+  const double high = per_call[per_call.size() / 2];
+  const auto time_ns = static_cast<double>(result.time_ns());
+  // Rounded, and at least 1.
+  if (time_ns >= low - 1 && time_ns <= high + 1) return "";
+  return absl::StrCat("time_ns is ", result.time_ns(),
+                      ", the median of its blocks ", (low + high) / 2);
+}
+
 absl::Status CheckResult(const v1::TrialResult& result) {
   if (absl::Status status = CheckKey(KeyOf(result)); !status.ok()) {
     return status;
@@ -57,7 +77,10 @@ absl::Status CheckResult(const v1::TrialResult& result) {
     return absl::InvalidArgumentError(
         absl::StrCat("has a negative time of ", result.time_ns(), " ns"));
   }
-  return CheckBlocks(result);
+  if (absl::Status status = CheckBlocks(result); !status.ok()) return status;
+  const std::string why = WhyTimesDisagree(result);
+  if (why.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("has times that disagree: ", why));
 }
 
 }  // namespace
@@ -121,24 +144,6 @@ absl::Status ValidatePublication(const Publication& publication) {
   if (wrong.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("publication of trial ", publication.trial_id, " ", wrong));
-}
-
-std::string WhyTimesDisagree(const v1::TrialResult& result) {
-  std::vector<double> per_call;  // ns
-  for (const v1::Block& block : result.blocks()) {
-    if (block.throttled() || block.calls() < 1) continue;
-    per_call.push_back(static_cast<double>(block.elapsed_ns()) /
-                       static_cast<double>(block.calls()));
-  }
-  if (per_call.empty() || result.time_ns() <= 0) return "";
-  std::sort(per_call.begin(), per_call.end());
-  const double low = per_call[(per_call.size() - 1) / 2];
-  const double high = per_call[per_call.size() / 2];
-  const auto time_ns = static_cast<double>(result.time_ns());
-  // Rounded, and at least 1.
-  if (time_ns >= low - 1 && time_ns <= high + 1) return "";
-  return absl::StrCat("time_ns is ", result.time_ns(),
-                      ", the median of its blocks ", (low + high) / 2);
 }
 
 bool IsEligible(const v1::TrialResult& result) {

@@ -15,15 +15,14 @@ BestKey KeyOf(const v1::TrialResult& result);
 // How the provenance of a record of another log begins: "import:NAME".
 inline constexpr char kImportProvenance[] = "import:";
 
-// InvalidArgument names the trial and what is wrong with it. Whether its
-// workload is known is for the backend to see.
+// Everything that a result must be by itself: asked of what a board sends, of
+// what is appended or imported, and of what the check of a log reads. So no
+// result that the check finds fault with is ever taken in. InvalidArgument names
+// the trial and what is wrong with it. Whether its workload is known, and its
+// ordinal was ever handed out, is for the backend to see.
 absl::Status ValidateResult(const v1::TrialResult& result);
 absl::Status ValidateWorkload(const WorkloadInfo& workload);
 absl::Status ValidatePublication(const Publication& publication);
-
-// A time is the median of its kept blocks' times per call, rounded. Why this
-// one cannot be, or "". A result without a time or without blocks says nothing.
-std::string WhyTimesDisagree(const v1::TrialResult& result);
 
 // Verified, timed to the end: may become the best of its key.
 bool IsEligible(const v1::TrialResult& result);

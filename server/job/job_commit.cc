@@ -54,19 +54,14 @@ absl::Status JobManager::CheckResult(const v1::TrialResult& result) {
   if (!task.ok()) {
     return Annotate(task.status(), absl::StrCat("trial ", spec.trial_id()));
   }
-  if (!v1::Outcome_IsValid(result.outcome()) ||
-      result.outcome() == v1::OUTCOME_UNSPECIFIED) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("trial ", spec.trial_id(), ": outcome ",
-                     static_cast<int>(result.outcome()), " does not exist"));
-  }
   // It would be kept apart from this log's own evidence.
   if (absl::StartsWith(result.provenance(), kImportProvenance)) {
     return absl::InvalidArgumentError(
         absl::StrCat("trial ", spec.trial_id(), ": provenance is '",
                      result.provenance(), "', but a board sent it"));
   }
-  return (*task)->Check(result);
+  RETURN_IF_ERROR((*task)->Check(result));
+  return ValidateResult(result);
 }
 
 absl::StatusOr<std::vector<v1::TrialAck>> JobManager::Store(

@@ -1,4 +1,5 @@
 // SqliteExchange::Import.
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "storage/import_check.h"
 #include "storage/sqlite/best_known.h"
 #include "storage/sqlite/exchange.h"
+#include "storage/sqlite/job_store.h"
 #include "storage/sqlite/record_store.h"
 
 namespace regatta::sqlite {
@@ -33,8 +35,8 @@ v1::ImportVerdict Refused(std::string reason) {
 v1::ImportVerdict NotHere(const std::string& what) {
   return Refused(absl::StrCat(
       what,
-      " is said to be of this very log, which does not have it; a log's own "
-      "records come back with a backup only"));
+      " is said to be of this very log, which does not have it, and no restore "
+      "of this log can have lost it"));
 }
 
 // Two logs that go on from copies of one both give its next names.
@@ -67,7 +69,8 @@ std::string Content(v1::TrialResult result, const std::string& trial_id) {
 // and has stored nothing; an error, the database's, ends the transaction.
 class Importer {
  public:
-  explicit Importer(Connection& db) : db_(db) {}
+  Importer(Connection& db, const std::map<std::string, WorkloadInfo>& workloads)
+      : db_(db), workloads_(workloads) {}
 
   absl::StatusOr<v1::ImportVerdict> operator()(const NothingToKeep&) {
     return AddedOrKnown(false);
@@ -76,7 +79,17 @@ class Importer {
   absl::StatusOr<v1::ImportVerdict> operator()(const OwnTrial& own) {
     ASSIGN_OR_RETURN(const std::optional<v1::TrialResult> stored,
                      Find(own.trial_id));
-    if (!stored) return NotHere(absl::StrCat("trial ", own.trial_id));
+    if (!stored) {
+      const v1::TrialSpec& spec = own.result.spec();
+      ASSIGN_OR_RETURN(
+          const bool lost,
+          RestoreMayHaveLost(db_, spec.job_id(), spec.task(), spec.ordinal()));
+      if (!lost) return NotHere(absl::StrCat("trial ", own.trial_id));
+      if (!own.evidence.ok()) {
+        return Refused(std::string(own.evidence.status().message()));
+      }
+      return (*this)(*own.evidence);
+    }
     if (Content(*stored, own.trial_id) != Content(own.result, own.trial_id)) {
       return OtherResult(own.trial_id);
     }
@@ -88,8 +101,12 @@ class Importer {
                      db_.Query("SELECT created_unix_ms, request FROM job "
                                "WHERE id = ?",
                                own.job.job_id()));
-    return KnownJob(std::move(find), own.job,
-                    absl::StrCat("job ", own.job.job_id()));
+    ASSIGN_OR_RETURN(const bool found, find.Step());
+    const std::string what = absl::StrCat("job ", own.job.job_id());
+    if (found) return KnownJob(find, own.job, what);
+    ASSIGN_OR_RETURN(const bool lost,
+                     RestoreMayHaveLost(db_, own.job.job_id(), 0, 0));
+    return lost ? (*this)(own.job) : NotHere(what);
   }
 
   absl::StatusOr<v1::ImportVerdict> operator()(const OwnPublication& own) {
@@ -99,7 +116,12 @@ class Importer {
     const std::string what = PublicationOf(publication.trial_id);
     if (known == KnownPublication::kSame) return AddedOrKnown(false);
     if (known == KnownPublication::kAnotherVerdict) return OtherVerdict(what);
-    return NotHere(what);
+    // A verdict makes an answer: of a trial that this log has, a job alone
+    // gives one.
+    ASSIGN_OR_RETURN(const std::optional<v1::TrialResult> stored,
+                     Find(publication.trial_id));
+    if (stored) return NotHere(what);
+    return (*this)(own.evidence);
   }
 
   absl::StatusOr<v1::ImportVerdict> operator()(const WorkloadInfo& workload) {
@@ -119,11 +141,15 @@ class Importer {
                                "FROM imported_job "
                                "WHERE log_id = ? AND job_id = ?",
                                job.log_id(), job.job_id()));
-    return KnownJob(std::move(find), job,
-                    absl::StrCat("job ", job.log_id(), ":", job.job_id()));
+    const std::string what =
+        absl::StrCat("job ", job.log_id(), ":", job.job_id());
+    ASSIGN_OR_RETURN(const bool found, find.Step());
+    return found ? KnownJob(find, job, what) : NotHere(what);
   }
 
   absl::StatusOr<v1::ImportVerdict> operator()(const ImportedRecord& record) {
+    RETURN_IF_ERROR(
+        Know(workloads_.at(record.result.spec().workload())).status());
     const EncodedRecord encoded = Encode(record.result);
     ASSIGN_OR_RETURN(
         const std::vector<AppendStatus> statuses,
@@ -167,11 +193,9 @@ class Importer {
 
  private:
   // Whether the job's row, of time and request, is what `job` says.
-  static absl::StatusOr<v1::ImportVerdict> KnownJob(Statement row,
-                                                    const v1::LoggedJob& job,
-                                                    const std::string& what) {
-    ASSIGN_OR_RETURN(const bool found, row.Step());
-    if (!found) return NotHere(what);
+  static v1::ImportVerdict KnownJob(const Statement& row,
+                                    const v1::LoggedJob& job,
+                                    const std::string& what) {
     // Read and written again: the bytes may be another release's.
     v1::SubmitJobRequest stored;
     if (row.Int(0) != job.created_unix_ms() ||
@@ -195,6 +219,7 @@ class Importer {
   }
 
   Connection& db_;
+  const std::map<std::string, WorkloadInfo>& workloads_;  // by text
   std::set<std::string> put_;  // keys of workloads, by this import
 };
 
@@ -213,16 +238,11 @@ absl::StatusOr<std::vector<v1::ImportVerdict>> SqliteExchange::Import(
   std::vector<v1::ImportVerdict> verdicts;
   RETURN_IF_ERROR(write_([&](Connection& db) -> absl::Status {
     verdicts.clear();
-    Importer importer(db);
+    Importer importer(db, checker.workloads());
     for (const absl::StatusOr<CheckedEntry>& entry : checked) {
       if (!entry.ok()) {
         verdicts.push_back(Refused(std::string(entry.status().message())));
         continue;
-      }
-      if (const auto* record = std::get_if<ImportedRecord>(&*entry)) {
-        const auto& spec = record->result.spec();
-        RETURN_IF_ERROR(
-            importer.Know(checker.workloads().at(spec.workload())).status());
       }
       ASSIGN_OR_RETURN(v1::ImportVerdict verdict, std::visit(importer, *entry));
       verdicts.push_back(std::move(verdict));

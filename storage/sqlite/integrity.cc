@@ -15,6 +15,7 @@
 #include "base/utf8.h"
 #include "storage/paced_progress.h"
 #include "storage/sqlite/best_known.h"
+#include "storage/sqlite/job_store.h"
 #include "storage/sqlite/record_codec.h"
 #include "storage/validate.h"
 
@@ -54,10 +55,21 @@ class Checker {
     return CheckBestKnown();
   }
 
-  void Found(std::string where, std::string what, bool derived = false) {
+  void Found(std::string where, std::string what,
+             FindingKind kind = FindingKind::kDamage) {
+    if (kind == FindingKind::kDamage) ++check_.damage;
+    if (kind == FindingKind::kDerived) ++check_.derived;
     if (++check_.findings > LogUpkeep::kMaxFindings) return;
     // Both quote rows, which may hold any bytes.
-    visit_({Utf8(where), Utf8(what), derived});
+    visit_({Utf8(where), Utf8(what), kind});
+  }
+
+  // What was stored so; see FindingKind::kContent.
+  void Disagrees(std::string where, absl::string_view what) {
+    Found(std::move(where),
+          absl::StrCat("warning: ", std::string(what),
+                       "; the file is as it was written"),
+          FindingKind::kContent);
   }
 
   absl::Status Begin(const char* phase, int64_t total = 0) {
@@ -108,7 +120,7 @@ class Checker {
           }
           workload.extents = *extents;
           const absl::Status status = ValidateWorkload(workload);
-          if (!status.ok()) Found(where, std::string(status.message()));
+          if (!status.ok()) Disagrees(where, status.message());
           return absl::OkStatus();
         });
   }
@@ -170,7 +182,7 @@ class Checker {
       return Found(where, std::string(result.status().message()));
     }
     if (const absl::Status status = ValidateResult(*result); !status.ok()) {
-      return Found(where, std::string(status.message()));
+      Disagrees(where, status.message());
     }
     CheckColumns(row, where, *result);
     if (row.Int(15) == 0) CheckIdentity(where, *result);
@@ -181,9 +193,6 @@ class Checker {
     const EncodedRecord expected = Encode(result);
     if (expected.body != row.Bytes(3)) {
       Found(where, "its bytes are not as they are written");
-    }
-    if (const std::string why = WhyTimesDisagree(result); !why.empty()) {
-      Found(where, why);
     }
     const BestKey cell{.workload_key = row.Text(11),
                        .device_class = row.Text(12),
@@ -220,13 +229,15 @@ class Checker {
     if (parts.size() != 3 || !absl::SimpleAtoi(parts[0], &job) ||
         !absl::SimpleAtoi(parts[1], &task) ||
         !absl::SimpleAtoi(parts[2], &ordinal)) {
-      return Found(where, "its trial id is not of the form JOB/TASK/ORDINAL");
+      return Disagrees(where,
+                       "its trial id is not of the form JOB/TASK/ORDINAL");
     }
     if (job != spec.job_id() || task != spec.task() ||
         ordinal != spec.ordinal()) {
-      Found(where,
-            absl::StrCat("its trial id is not that of job ", spec.job_id(),
-                         ", task ", spec.task(), ", ordinal ", spec.ordinal()));
+      Disagrees(where,
+                absl::StrCat("its trial id is not that of job ", spec.job_id(),
+                             ", task ", spec.task(), ", ordinal ",
+                             spec.ordinal()));
     }
     if (!std::binary_search(jobs_.begin(), jobs_.end(), job)) {
       Found(where, absl::StrCat("its job ", job, " is missing"));
@@ -236,15 +247,10 @@ class Checker {
   }
 
   absl::Status CheckOrdinals() {
-    std::map<std::pair<int64_t, int64_t>, int64_t> next;
-    RETURN_IF_ERROR(Each("SELECT job_id, task, next FROM ordinal",
-                         [&](const Statement& row) {
-                           next[{row.Int(0), row.Int(1)}] = row.Int(2);
-                           return absl::OkStatus();
-                         }));
     for (const auto& [task, highest] : highest_) {
-      const auto found = next.find(task);
-      const int64_t free = found == next.end() ? 0 : found->second;
+      ASSIGN_OR_RETURN(
+          const int64_t free,
+          NextOrdinal(db_, task.first, static_cast<int>(task.second)));
       if (free > highest) continue;
       Found(absl::StrCat("job ", task.first, ", task ", task.second),
             absl::StrCat("ordinal ", free,
@@ -279,9 +285,8 @@ class Checker {
               .high_ns = row.Int(3),
               .default_ns = row.Int(4)};
           const absl::Status status = ValidatePublication(publication);
-          if (!status.ok()) {
-            Found(where, std::string(status.message()));
-          } else if (row.Int(6) == 0) {
+          if (!status.ok()) Disagrees(where, status.message());
+          if (row.Int(6) == 0) {
             Found(where, "its trial is of another key");
           } else if (row.Int(7) != v1::OUTCOME_OK || row.Int(8) != 0 ||
                      row.Int(9) <= 0) {
@@ -315,7 +320,7 @@ class Checker {
       return [this, what](const Statement& row) {
         Found(absl::StrCat("best-known of ", row.Text(0), " on ", row.Text(1),
                            ", ", row.Int(2), " thread(s)"),
-              what, /*derived=*/true);
+              what, FindingKind::kDerived);
         return absl::OkStatus();
       };
     };

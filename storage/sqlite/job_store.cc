@@ -148,6 +148,41 @@ absl::StatusOr<int64_t> ReserveOrdinals(Connection& db, int64_t job_id,
   return reserve.Int(0);
 }
 
+absl::StatusOr<int64_t> NextOrdinal(Connection& db, int64_t job_id, int task) {
+  ASSIGN_OR_RETURN(
+      Statement find,
+      db.Query("SELECT coalesce("
+               "(SELECT next FROM ordinal WHERE job_id = ?1 AND task = ?2), "
+               "(SELECT CAST(o.value AS INTEGER) FROM meta o JOIN meta j "
+               "ON j.name = 'skipped_jobs' AND CAST(j.value AS INTEGER) >= ?1 "
+               "WHERE o.name = 'skipped_ordinals'), 0)",
+               job_id, task));
+  ASSIGN_OR_RETURN(const bool row, find.Step());
+  CHECK(row) << "a select without a table returned no row";
+  return find.Int(0);
+}
+
+absl::StatusOr<bool> HasJob(Connection& db, int64_t job_id) {
+  ASSIGN_OR_RETURN(Statement find,
+                   db.Query("SELECT 1 FROM job WHERE id = ?", job_id));
+  return find.Step();
+}
+
+absl::StatusOr<bool> RestoreMayHaveLost(Connection& db, int64_t job_id,
+                                        int task, int64_t ordinal) {
+  {
+    ASSIGN_OR_RETURN(
+        Statement find,
+        db.Query("SELECT 1 FROM meta WHERE name = 'skipped_jobs' "
+                 "AND CAST(value AS INTEGER) >= ?",
+                 job_id));
+    ASSIGN_OR_RETURN(const bool row, find.Step());
+    if (!row) return false;
+  }
+  ASSIGN_OR_RETURN(const int64_t next, NextOrdinal(db, job_id, task));
+  return ordinal < next;
+}
+
 absl::Status SkipHandedOut(Connection& db, int64_t jobs, int64_t ordinals) {
   RETURN_IF_ERROR(db.Execute("BEGIN IMMEDIATE"));
   RETURN_IF_ERROR(db.Run("UPDATE ordinal SET next = next + ?", ordinals));

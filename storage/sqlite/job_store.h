@@ -24,6 +24,15 @@ absl::StatusOr<std::vector<TuningLog::StoredJob>> ListJobs(Connection& db);
 absl::StatusOr<int64_t> ReserveOrdinals(Connection& db, int64_t job_id,
                                         int task, int64_t count);
 
+// Ordinals of the task below it were, or may have been, handed out.
+absl::StatusOr<int64_t> NextOrdinal(Connection& db, int64_t job_id, int task);
+absl::StatusOr<bool> HasJob(Connection& db, int64_t job_id);
+
+// Whether the log was restored and the trial, of a job of before, may have been
+// measured after the backup was made.
+absl::StatusOr<bool> RestoreMayHaveLost(Connection& db, int64_t job_id,
+                                        int task, int64_t ordinal);
+
 // From here on, new jobs have numbers and the log's jobs ordinals as if `jobs`
 // and `ordinals` more of them had been handed out. One transaction of its own.
 absl::Status SkipHandedOut(Connection& db, int64_t jobs, int64_t ordinals);

@@ -125,6 +125,8 @@ EncodedRecord Encode(const v1::TrialResult& result) {
   record.key = KeyOf(result);
   record.trial_id = result.spec().trial_id();
   record.job_id = result.spec().job_id();
+  record.task = result.spec().task();
+  record.ordinal = result.spec().ordinal();
   record.outcome = result.outcome();
   record.kind = result.spec().kind();
   record.abandoned = result.abandoned();

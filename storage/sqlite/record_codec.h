@@ -21,6 +21,8 @@ struct EncodedRecord {
   BestKey key;
   std::string trial_id;
   int64_t job_id = 0;
+  int task = 0;
+  int64_t ordinal = 0;
   int outcome = 0;
   int kind = 0;
   bool abandoned = false;
@@ -38,7 +40,7 @@ struct EncodedRecord {
 int64_t ScheduleHash(const v1::ScheduleText& schedule);
 bool SameSchedule(const v1::ScheduleText& a, const v1::ScheduleText& b);
 
-// REQUIRES: ValidateResult.
+// What is stored has passed ValidateResult.
 EncodedRecord Encode(const v1::TrialResult& result);
 
 // DataLoss: the bytes are not a result.

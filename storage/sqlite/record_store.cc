@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "storage/sqlite/best_known.h"
+#include "storage/sqlite/job_store.h"
 
 namespace regatta::sqlite {
 namespace {
@@ -46,11 +47,26 @@ absl::StatusOr<bool> IsStored(Connection& db, const std::string& trial_id) {
   return find.Step();
 }
 
+// An ordinal that was never handed out would be, and one of the two results be
+// taken for the other. Jobs alone hand them out.
+absl::Status CheckOrdinal(Connection& db, const EncodedRecord& record) {
+  if (record.key.imported) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool job, HasJob(db, record.job_id));
+  if (!job) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const int64_t next,
+                   NextOrdinal(db, record.job_id, record.task));
+  if (record.ordinal < next) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("trial ", record.trial_id, " has ordinal ", record.ordinal,
+                   ", but its task was handed out those below ", next));
+}
+
 absl::StatusOr<AppendStatus> AppendRecord(Connection& db,
                                           const EncodedRecord& record,
                                           int64_t recorded_unix_ms) {
   ASSIGN_OR_RETURN(const bool stored, IsStored(db, record.trial_id));
   if (stored) return AppendStatus::kDuplicate;
+  RETURN_IF_ERROR(CheckOrdinal(db, record));
   ASSIGN_OR_RETURN(const std::optional<int64_t> cell, MakeCell(db, record.key));
   if (!cell.has_value()) {
     return absl::InvalidArgumentError(

@@ -64,10 +64,13 @@ absl::StatusOr<Restored> CheckCopy(const std::string& fresh,
                                                  options.finding(found);
                                              },
                                              options.progress));
-  if (check.findings > 0) {
+  if (check.damage > 0) {
     return absl::DataLossError(
-        absl::StrCat("the backup ", backup, " is not whole: ", check.findings,
+        absl::StrCat("the backup ", backup, " is not whole: ", check.damage,
                      " finding(s) in ", check.records, " record(s)"));
+  }
+  if (check.derived > 0) {
+    RETURN_IF_ERROR((*log)->RebuildBest(options.progress).status());
   }
   ASSIGN_OR_RETURN(const auto jobs, (*log)->ListJobs());
   Restored restored;

@@ -45,8 +45,9 @@ struct Restored {
 //
 // FailedPrecondition: a process holds the log or the backup (says who), both
 // are one file, `path` holds something and `replace` is not set (says what), or
-// the backup is of a newer version. DataLoss: the backup is not whole; every
-// finding was told. NotFound, PermissionDenied, InvalidArgument: as they say,
+// the backup is of a newer version. DataLoss: the backup is damaged; every
+// finding was told. Findings of other kinds (FindingKind) were told, too, and
+// stop nothing; best-known is derived again where it differed. NotFound, PermissionDenied, InvalidArgument: as they say,
 // with the path. ResourceExhausted: no room. Cancelled: `progress` stopped it.
 // Nothing changed in all of these.
 absl::StatusOr<Restored> RestoreLog(const std::string& backup,
