@@ -70,12 +70,13 @@ absl::Status LogInspection::Inspect() {
   if (damage == 0) return absl::OkStatus();
   if (unreadable) first = Utf8(std::string(check.status().message()));
   if (first.empty()) first = "more than can be told";
-  const absl::Status damaged = absl::DataLossError(absl::StrCat(
-      "the tuning log is damaged and takes nothing more: ", first,
-      damage > 1 ? absl::StrCat(" (", damage, " findings)") : "",
-      "; save what can be read with `regatta log export FILE`, stop the server, "
-      "then: regatta log restore BACKUP --log ",
-      path_, " --force"));
+  const absl::Status damaged = absl::DataLossError(
+      absl::StrCat("the tuning log is damaged and takes nothing more: ", first,
+                   damage > 1 ? absl::StrCat(" (", damage, " findings)") : "",
+                   "; save what can be read with `regatta log export FILE`, "
+                   "stop the server, "
+                   "then: regatta log restore BACKUP --log ",
+                   path_, " --force"));
   log_->Seal(damaged);
   return damaged;
 }

@@ -32,8 +32,9 @@ class LogInspection {
   ~LogInspection();
   LogInspection(const LogInspection&) = delete;
 
-  // Checks now. DataLoss: what is damaged; the log is sealed with it. Cancelled:
-  // stopped. Another error: the log could not be read, which may pass.
+  // Checks now. DataLoss: what is damaged; the log is sealed with it.
+  // Cancelled: stopped. Another error: the log could not be read, which may
+  // pass.
   absl::Status Inspect();
 
   void Collect(MetricsPage& page) const;
@@ -47,9 +48,9 @@ class LogInspection {
   mutable std::mutex mutex_;
   std::condition_variable stop_;
   bool stopping_ = false;
-  int64_t checks_ = 0;    // that came to an end
-  int64_t damage_ = 0;    // findings of the last one
-  std::thread thread_;    // last: it uses the rest
+  int64_t checks_ = 0;  // that came to an end
+  int64_t damage_ = 0;  // findings of the last one
+  std::thread thread_;  // last: it uses the rest
 };
 
 }  // namespace regatta

@@ -46,7 +46,8 @@ class LogExchange {
 
   // Stores what is new, durably, in one transaction, and says what became of
   // each entry. A record comes before the publications that name it. Entries of
-  // this very log are kKnown, or refused where it does not have them.
+  // this very log are kKnown; what a restore of it lost comes in as another
+  // log's would; the rest is refused.
   // InvalidArgument names an option; other errors are as those of Append, and
   // nothing is stored then.
   virtual absl::StatusOr<std::vector<v1::ImportVerdict>> Import(

@@ -80,7 +80,8 @@ absl::Status CheckResult(const v1::TrialResult& result) {
   if (absl::Status status = CheckBlocks(result); !status.ok()) return status;
   const std::string why = WhyTimesDisagree(result);
   if (why.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("has times that disagree: ", why));
+  return absl::InvalidArgumentError(
+      absl::StrCat("has times that disagree: ", why));
 }
 
 }  // namespace

@@ -17,9 +17,9 @@ inline constexpr char kImportProvenance[] = "import:";
 
 // Everything that a result must be by itself: asked of what a board sends, of
 // what is appended or imported, and of what the check of a log reads. So no
-// result that the check finds fault with is ever taken in. InvalidArgument names
-// the trial and what is wrong with it. Whether its workload is known, and its
-// ordinal was ever handed out, is for the backend to see.
+// result that the check finds fault with is ever taken in. InvalidArgument
+// names the trial and what is wrong with it. Whether its workload is known, and
+// its ordinal was ever handed out, is for the backend to see.
 absl::Status ValidateResult(const v1::TrialResult& result);
 absl::Status ValidateWorkload(const WorkloadInfo& workload);
 absl::Status ValidatePublication(const Publication& publication);

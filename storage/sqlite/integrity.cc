@@ -234,10 +234,9 @@ class Checker {
     }
     if (job != spec.job_id() || task != spec.task() ||
         ordinal != spec.ordinal()) {
-      Disagrees(where,
-                absl::StrCat("its trial id is not that of job ", spec.job_id(),
-                             ", task ", spec.task(), ", ordinal ",
-                             spec.ordinal()));
+      Disagrees(where, absl::StrCat("its trial id is not that of job ",
+                                    spec.job_id(), ", task ", spec.task(),
+                                    ", ordinal ", spec.ordinal()));
     }
     if (!std::binary_search(jobs_.begin(), jobs_.end(), job)) {
       Found(where, absl::StrCat("its job ", job, " is missing"));

@@ -171,11 +171,10 @@ absl::StatusOr<bool> HasJob(Connection& db, int64_t job_id) {
 absl::StatusOr<bool> RestoreMayHaveLost(Connection& db, int64_t job_id,
                                         int task, int64_t ordinal) {
   {
-    ASSIGN_OR_RETURN(
-        Statement find,
-        db.Query("SELECT 1 FROM meta WHERE name = 'skipped_jobs' "
-                 "AND CAST(value AS INTEGER) >= ?",
-                 job_id));
+    ASSIGN_OR_RETURN(Statement find,
+                     db.Query("SELECT 1 FROM meta WHERE name = 'skipped_jobs' "
+                              "AND CAST(value AS INTEGER) >= ?",
+                              job_id));
     ASSIGN_OR_RETURN(const bool row, find.Step());
     if (!row) return false;
   }

@@ -38,8 +38,8 @@ absl::StatusOr<std::optional<int64_t>> FindCell(Connection& db,
                                                 const BestKey& key);
 
 // Stores the records that are new, in order, and keeps best-known up to date.
-// InvalidArgument names a record whose workload is unknown, or whose ordinal its
-// job has not handed out.
+// InvalidArgument names a record whose workload is unknown, or whose ordinal
+// its job has not handed out.
 absl::StatusOr<std::vector<AppendStatus>> AppendRecords(
     Connection& db, absl::Span<const EncodedRecord> records,
     int64_t recorded_unix_ms);

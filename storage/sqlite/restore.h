@@ -47,9 +47,10 @@ struct Restored {
 // are one file, `path` holds something and `replace` is not set (says what), or
 // the backup is of a newer version. DataLoss: the backup is damaged; every
 // finding was told. Findings of other kinds (FindingKind) were told, too, and
-// stop nothing; best-known is derived again where it differed. NotFound, PermissionDenied, InvalidArgument: as they say,
-// with the path. ResourceExhausted: no room. Cancelled: `progress` stopped it.
-// Nothing changed in all of these.
+// stop nothing; best-known is derived again where it differed. NotFound,
+// PermissionDenied, InvalidArgument: as they say, with the path.
+// ResourceExhausted: no room. Cancelled: `progress` stopped it. Nothing changed
+// in all of these.
 absl::StatusOr<Restored> RestoreLog(const std::string& backup,
                                     const std::string& path,
                                     const RestoreOptions& options);

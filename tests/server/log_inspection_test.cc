@@ -83,9 +83,9 @@ TEST_F(LogInspectionTest, ABitThatFlipsInAnyPageClosesTheLogForWriting) {
     LogInspection inspection(log_.get(), path_, absl::ZeroDuration());
     const absl::Status found = inspection.Inspect();
     EXPECT_EQ(found.code(), absl::StatusCode::kDataLoss) << found;
-    EXPECT_THAT(
-        std::string(found.message()),
-        HasSubstr(absl::StrCat("regatta log restore BACKUP --log ", path_)));
+    EXPECT_THAT(std::string(found.message()),
+                HasSubstr(absl::StrCat("regatta log restore BACKUP --log ",
+                                       path_, " --force")));
     // Every write says why.
     EXPECT_EQ(Sealed(), found.message());
     EXPECT_EQ(log_->CreateJob({}, 1).status(), found);

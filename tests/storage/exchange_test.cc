@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/random.h"
 #include "storage/log_line.h"
+#include "storage/sqlite/restore.h"
 #include "tests/storage/fault_vfs.h"
 #include "tests/storage/records.h"
 #include "tests/support/process.h"
@@ -110,7 +111,7 @@ class Exchange : public ::testing::Test {
       request.set_name(absl::StrCat("job ", job));
       request.add_tasks()->set_workload("matmul(m=8,n=8,k=8)");
       EXPECT_EQ(*log->CreateJob(request, 100 + job), job);
-      EXPECT_OK(log->ReserveOrdinals(job, 0, 64));
+      EXPECT_OK(log->ReserveOrdinals(job, 0, 128));
       for (int64_t ordinal = 0; ordinal < 64; ++ordinal) {
         const WorkloadInfo& workload = workloads[random.Below(4)];
         v1::TrialResult result =
@@ -422,6 +423,60 @@ TEST_F(Exchange, JobsAndVerdictsThatDifferUnderOneNameAreConflicts) {
   publication.set_time_ns(90);
   EXPECT_THAT(conflicts(*bare, {claim}),
               ElementsAre(HasSubstr("of this very log, which does not have")));
+}
+
+// Damage, export, restore, import: what came after the backup is evidence.
+TEST_F(Exchange, WhatARestoreLostComesBackAsEvidence) {
+  auto log = Planted("log", 11);
+  const std::string path = dir_.path() + "/log";
+  const std::string backup = dir_.path() + "/backup";
+  ASSERT_OK(log->upkeep().Backup(backup, nullptr));
+  const WorkloadInfo later = Matmul(64, 8, 8);
+  ASSERT_OK(log->PutWorkload(later));
+  ASSERT_EQ(*log->CreateJob({}, 500), 4);
+  ASSERT_OK(log->ReserveOrdinals(4, 0, 1));
+  ASSERT_OK(log->ReserveOrdinals(3, 0, 1));
+  const auto best = Trial(4, 0, later, "tile{mi=5}", 70);
+  ASSERT_OK(log->Append({best, Trial(3, 64, later, "tile{mi=6}", 80)}, 600));
+  ASSERT_OK(log->Publish(Verdict(best, 70), 601));
+  const auto saved = ExportOf(*log);
+  log.reset();
+  sqlite::RestoreOptions force;
+  force.replace = true;
+  ASSERT_OK(sqlite::RestoreLog(backup, path, force));
+  log = Open("log");
+  const auto own = BestsOf(*log, false);
+  const auto tally = Tally(ImportInto(*log, saved, "saved"));
+  EXPECT_EQ(tally.count(kRefused), 0u);
+  EXPECT_EQ(tally.at(kAdded),
+            1 + 1 + 2 + 1);  // workload, job, records, verdict
+  EXPECT_EQ(Tally(ImportInto(*log, saved, "saved")).count(kAdded), 0u);
+  EXPECT_EQ(*log->CountRecords(), 3 * 64 + 2);
+  // No own answer, and no record of the jobs that go on.
+  EXPECT_EQ(BestsOf(*log, false), own);
+  EXPECT_TRUE(AllRecords(*log, later).empty());
+  EXPECT_FALSE((*log->Best(KeyFor(later))).has_value());
+  BestKey key = KeyFor(later);
+  key.imported = true;
+  const auto evidence = *log->Best(key);
+  ASSERT_TRUE(evidence.has_value());
+  EXPECT_EQ(evidence->time_ns, 70);
+  EXPECT_EQ(evidence->record.result.spec().trial_id(), log->LogId() + ":4/0/0");
+  EXPECT_EQ(evidence->record.result.provenance(), "import:saved");
+  // What no restore can have lost is refused still.
+  v1::LogEntry never;
+  *never.mutable_record()->mutable_result() =
+      Trial(10'004, 0, later, "tile{mi=5}", 60);
+  never.mutable_record()->mutable_result()->mutable_spec()->set_trial_id(
+      log->LogId() + ":10004/0/0");
+  EXPECT_THAT(ImportInto(*log, {never})[0].reason(),
+              HasSubstr("of this very log, which does not have it"));
+  const auto check = log->upkeep().Check(
+      [](const LogFinding& found) {
+        ADD_FAILURE() << found.where << ": " << found.what;
+      },
+      nullptr);
+  EXPECT_OK(check);
 }
 
 TEST_F(Exchange, ADatabaseThatCannotBeWrittenIsNoBadLine) {

@@ -61,8 +61,7 @@ TEST_P(TuningLogContract, StoresATrialOnce) {
   const WorkloadInfo workload = Matmul(8, 8, 8);
   ASSERT_OK(log_->PutWorkload(workload));
   const v1::TrialResult first = OkResult("1/0/0", workload, "a", 1000);
-  v1::TrialResult again = first;
-  again.set_time_ns(1);
+  const v1::TrialResult again = OkResult("1/0/0", workload, "a", 1);
   const auto once = log_->Append({first, again}, 1);
   ASSERT_OK(once);
   EXPECT_THAT(*once,

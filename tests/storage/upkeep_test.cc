@@ -7,9 +7,11 @@
 #include <set>
 #include <thread>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "storage/sqlite/integrity.h"
 #include "storage/sqlite/reader_pool.h"
+#include "storage/sqlite/record_codec.h"
 #include "storage/sqlite/scratch_place.h"
 #include "tests/storage/records.h"
 #include "tests/support/process.h"
@@ -19,6 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -49,7 +52,7 @@ class Upkeep : public ::testing::Test {
     log_ = *OpenTuningLog(path_);
     EXPECT_OK(log_->PutWorkload(workload_));
     EXPECT_OK(log_->CreateJob({}, 1));
-    EXPECT_OK(log_->ReserveOrdinals(1, 0, 100));
+    EXPECT_OK(log_->ReserveOrdinals(1, 0, 1000));
     for (int i = 0; i < 20; ++i) EXPECT_OK(log_->Append({Trial(i)}, i));
     EXPECT_OK(log_->Publish(Verdict(Trial(3), 900), 50));
   }
@@ -177,14 +180,37 @@ TEST_F(Upkeep, FindsARecordWhoseBytesAreNotAsTheyAreWritten) {
                  "record 5 (trial 1/0/4): its bytes are not as they are "
                  "written");
 }
-TEST_F(Upkeep, FindsATimeThatIsNotThatOfItsBlocks) {
+// As an older release stored it: the columns are those of its bytes.
+TEST_F(Upkeep, ATimeThatIsNotThatOfItsBlocksIsAWarning) {
   auto result = Trial(30);
   result.mutable_blocks(0)->set_elapsed_ns(7);
   result.mutable_blocks(1)->set_elapsed_ns(8);
-  ASSERT_OK(log_->Append({result}, 1));
-  EXPECT_THAT(Findings(*log_),
-              Contains(HasSubstr("(trial 1/0/30): time_ns is 1030, the median "
-                                 "of its blocks 0.8")));
+  EXPECT_STATUS(log_->Append({result}, 1), kInvalidArgument,
+                "trial 1/0/30 has times that disagree: time_ns is 1030, the "
+                "median of its blocks 0.8");
+  result = Trial(4);
+  result.set_time_ns(5000);
+  const std::string body = absl::BytesToHexString(sqlite::Encode(result).body);
+  EXPECT_THAT(
+      FindingsAfter(absl::StrCat("UPDATE record SET time_ns = 5000, body = x'",
+                                 body, "' WHERE id = 5")),
+      ElementsAre("record 5 (trial 1/0/4): warning: trial 1/0/4 has times that "
+                  "disagree: time_ns is 5000, the median of its blocks 1004; "
+                  "the file is as it was written"));
+  const auto check = log_->upkeep().Check(
+      [](const LogFinding& found) {
+        EXPECT_EQ(found.kind, FindingKind::kContent);
+      },
+      nullptr);
+  ASSERT_OK(check);
+  EXPECT_EQ(check->findings, 1);
+  EXPECT_EQ(check->damage, 0);
+}
+TEST_F(Upkeep, AnOrdinalThatWasNeverHandedOutIsRefused) {
+  EXPECT_STATUS(log_->Append({Trial(1000)}, 1), kInvalidArgument,
+                "trial 1/0/1000 has ordinal 1000, but its task was handed out "
+                "those below 1000");
+  EXPECT_OK(log_->Append({Trial(999)}, 1));
 }
 TEST_F(Upkeep, FindsARecordUnderAnotherKey) {
   EXPECT_FINDING("UPDATE cell SET device_class = 'zen9-1c'",

@@ -267,9 +267,16 @@ TEST_F(ForgedResult, AsAnImportedOne) {
   ExpectRefused(result, "provenance is 'import:lab-b'");
 }
 
+TEST_F(ForgedResult, WithATimeThatItsBlocksDoNotGive) {
+  v1::TrialResult result = good_;
+  result.set_time_ns(2 * good_.time_ns() + 10);
+  ExpectRefused(result, "time_ns is");
+  EXPECT_EQ(Verdict(world_, good_).status(), v1::ACK_STATUS_STORED);
+}
+
 TEST_F(ForgedResult, MalformedOnesDoNotHoldUpTheHonestOnes) {
   v1::TrialResult bad = good_;
-  bad.mutable_blocks(0)->set_calls(0);  // only the log looks at blocks
+  bad.mutable_blocks(0)->set_calls(0);
   bad.mutable_blocks(0)->set_throttled(false);
   const auto& held = world_.fleet().held();
   const v1::TrialResult other =
