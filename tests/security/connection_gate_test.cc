@@ -118,6 +118,15 @@ TEST(RateLimitTest, TakesABurstAndThenAtItsPace) {
   EXPECT_FALSE(rate.Take(1, At(100)));
 }
 
+TEST(RateLimitTest, SaysHowLongUntilSoMuchIsThere) {
+  RateLimit rate(8, 5, At(0));
+  EXPECT_EQ(rate.WaitFor(5, At(0)), absl::ZeroDuration());
+  ASSERT_TRUE(rate.Take(5, At(0)));
+  EXPECT_EQ(rate.WaitFor(1, At(0)), absl::Milliseconds(125));
+  EXPECT_EQ(rate.WaitFor(4, At(0.25)), absl::Milliseconds(250));
+  EXPECT_EQ(rate.WaitFor(1, At(0.25)), absl::ZeroDuration());
+}
+
 TEST(RateLimitTest, OwingMakesTheNextWait) {
   RateLimit rate(10, 5, At(0));
   EXPECT_EQ(rate.Owe(5, At(0)), absl::ZeroDuration());
