@@ -1,6 +1,8 @@
 #include "base/utf8.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 
 namespace regatta {
 namespace {
@@ -40,6 +42,21 @@ size_t Utf8Character(std::string_view text) {
     if (!Continues(text[i])) return 0;
   }
   return size;
+}
+
+bool IsUtf8(std::string_view text) {
+  size_t i = 0;
+  // Most of most texts is ASCII.
+  for (uint64_t eight; i + sizeof eight <= text.size(); i += sizeof eight) {
+    std::memcpy(&eight, text.data() + i, sizeof eight);
+    if ((eight & 0x8080808080808080) != 0) break;
+  }
+  while (i < text.size()) {
+    const size_t size = Utf8Character(text.substr(i));
+    if (size == 0) return false;
+    i += size;
+  }
+  return true;
 }
 
 std::string Utf8(std::string_view text) {

@@ -13,6 +13,8 @@ namespace regatta {
 // U+10FFFF, cut off, or nothing at all (RFC 3629, section 4).
 size_t Utf8Character(std::string_view text);
 
+bool IsUtf8(std::string_view text);
+
 // `text` with '?' for each byte that belongs to no character of UTF-8: as long
 // as it was, and what was UTF-8 is unchanged.
 std::string Utf8(std::string_view text);

@@ -1,7 +1,6 @@
 #include "proto/utf8_texts.h"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/utf8.h"
@@ -15,16 +14,18 @@ using google::protobuf::Message;
 void MakeTextUtf8(const FieldDescriptor* field, Message& message) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   if (!field->is_repeated()) {
-    const std::string text = reflection.GetString(message, field);
-    if (std::string clean = Utf8(text); clean != text) {
-      reflection.SetString(&message, field, std::move(clean));
-    }
+    std::string scratch;
+    const std::string& text =
+        reflection.GetStringReference(message, field, &scratch);
+    if (!IsUtf8(text)) reflection.SetString(&message, field, Utf8(text));
     return;
   }
   for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
-    const std::string text = reflection.GetRepeatedString(message, field, i);
-    if (std::string clean = Utf8(text); clean != text) {
-      reflection.SetRepeatedString(&message, field, i, std::move(clean));
+    std::string scratch;
+    const std::string& text = reflection.GetRepeatedStringReference(
+        message, field, i, &scratch);
+    if (!IsUtf8(text)) {
+      reflection.SetRepeatedString(&message, field, i, Utf8(text));
     }
   }
 }

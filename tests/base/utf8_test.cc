@@ -22,6 +22,7 @@ TEST(Utf8, TextStaysAsItIs) {
         std::string("\xc2\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf\xed\x9f\xbf"),
         std::string("\xee\x80\x80\xf0\x90\x80\x80\xf4\x8f\xbf\xbf")}) {
     EXPECT_EQ(Utf8(text), text);
+    EXPECT_TRUE(IsUtf8(text));
   }
 }
 
@@ -48,7 +49,11 @@ TEST(Utf8, EachByteOfNoCharacterIsReplaced) {
       {"\xe2\x82z", "??z"},
       {"\xe2\xc3\xa9", "?\xc3\xa9"},
   };
-  for (const auto& one : cases) EXPECT_EQ(Utf8(one.text), one.clean);
+  for (const auto& one : cases) {
+    EXPECT_EQ(Utf8(one.text), one.clean);
+    EXPECT_FALSE(IsUtf8(one.text));
+    EXPECT_FALSE(IsUtf8("more than eight bytes " + one.text));
+  }
 }
 
 TEST(Utf8, ACutLeavesNoPartOfACharacter) {
