@@ -37,7 +37,8 @@ int Run(const Flags& flags) {
       ShowOn(display));
   display.Finish();
   if (!check.ok()) return Fail(check.status());
-  const auto [records, count] = *check;
+  const int64_t records = check->records;
+  const int64_t count = check->findings;
   if (flags.json) {
     PrintJson({{"log", (*log)->Place()},
                {"records", records},
