@@ -32,7 +32,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/certs/identity.h"
 #include "base/clock.h"
 #include "base/metrics/metrics_page.h"
 #include "base/random.h"
@@ -50,6 +49,7 @@
 #include "tracker/module_relay.h"
 #include "tracker/power_book.h"
 #include "tracker/result_buffer.h"
+#include "tracker/session_caller.h"
 #include "tracker/standing_book.h"
 #include "tracker/tracker_counts.h"
 #include "tracker/tracker_options.h"
@@ -57,13 +57,6 @@
 #include "tracker/work_item.h"
 
 namespace regatta {
-
-// Who opened an agent's stream.
-struct SessionCaller {
-  // Whose certificate it came with; without one agents are what they say.
-  std::optional<Identity> identity;
-  bool local = false;  // from this machine
-};
 
 class TrackerCore {
  public:

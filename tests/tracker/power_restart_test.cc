@@ -157,7 +157,7 @@ TEST_F(PowerRestartTest, NobodyIsGivenUpBetweenOffAndOn) {
   Restart();
   Wait(options_.tick);
   EXPECT_THAT(Sent(), ElementsAre("d3 off"));
-  Wait(absl::Seconds(6));
+  Wait(PowerBook::kGiveUp + absl::Seconds(1));
   EXPECT_NE(Trust("d3"), v1::TRUST_BROKEN) << "its hook is at work";
   Done("d3");
   Wait(PowerBook::kOffTime);
