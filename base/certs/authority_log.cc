@@ -16,6 +16,7 @@
 #include "base/strings.h"
 #include "base/system_error.h"
 #include "base/unique_fd.h"
+#include "base/whole_number.h"
 #include "base/write_all.h"
 
 namespace regatta {
@@ -97,7 +98,7 @@ absl::Status AuthorityLog::TakeLine(std::string_view text) {
       entry.serial = line.at("serial");
       entry.uri = line.at("uri");
       entry.not_after =
-          absl::FromUnixSeconds(line.at("not_after").get<int64_t>());
+          absl::FromUnixSeconds(WholeNumber(line.at("not_after")));
       entry.parent = line.value("parent", "");
       const std::string at = line.at("at");
       std::string bad;
@@ -107,7 +108,7 @@ absl::Status AuthorityLog::TakeLine(std::string_view text) {
       // Lines of older releases do not say it.
       entry.not_before =
           line.contains("not_before")
-              ? absl::FromUnixSeconds(line["not_before"].get<int64_t>())
+              ? absl::FromUnixSeconds(WholeNumber(line["not_before"]))
               : entry.issued - kClockSlack;
       by_serial_[entry.serial] = entries_.size();
       if (const auto identity = ParseIdentityUri(entry.uri); identity.ok()) {
@@ -132,7 +133,7 @@ absl::Status AuthorityLog::TakeLine(std::string_view text) {
                        ParseRole(line.at("role").get<std::string>()));
       token.scope.name = line.at("name");
       token.scope.device_class = line.at("class");
-      token.expires = absl::FromUnixSeconds(line.at("expires").get<int64_t>());
+      token.expires = absl::FromUnixSeconds(WholeNumber(line.at("expires")));
       tokens_[line.at("id")] = token;
     }
     return absl::OkStatus();

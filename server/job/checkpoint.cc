@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/whole_number.h"
 #include "nlohmann/json.hpp"
 
 namespace regatta {
@@ -62,11 +63,11 @@ void PrintTask(const TaskCheckpoint& task, std::string* out) {
 // These throw what the library throws; their callers catch.
 WorkCheckpoint ParseWorkOf(const Json& json) {
   WorkCheckpoint work;
-  work.kind = static_cast<v1::TrialKind>(json.at("kind").get<int>());
+  work.kind = static_cast<v1::TrialKind>(WholeNumber(json.at("kind")));
   for (const Json& trial : json.at("trials")) {
-    work.trials.push_back({trial.at(0).get<int64_t>(),
+    work.trials.push_back({WholeNumber(trial.at(0)),
                            trial.at(1).get<std::string>(),
-                           trial.at(2).get<int64_t>()});
+                           WholeNumber(trial.at(2))});
   }
   return work;
 }
@@ -76,22 +77,23 @@ TaskCheckpoint ParseTask(const Json& json) {
   json.at("target").get_to(task.target);
   json.at("compiler").get_to(task.compiler);
   json.at("simulated").get_to(task.simulated);
-  task.phase = static_cast<TaskPhase>(json.at("phase").get<int>());
+  task.phase = static_cast<TaskPhase>(WholeNumber(json.at("phase")));
   json.at("search_over").get_to(task.search_over);
   json.at("exhausted").get_to(task.exhausted);
-  json.at("search_ms").get_to(task.search_ms);
-  json.at("round_attempts").get_to(task.round_attempts);
+  task.search_ms = WholeNumber(json.at("search_ms"));
+  task.round_attempts =
+      static_cast<int>(WholeNumber(json.at("round_attempts")));
   json.at("finalists").get_to(task.finalists);
   // Not in those that an earlier release wrote.
   task.gain_probe = json.value("gain_probe", false);
-  task.gain_asked_ns = json.value("gain_asked_ns", int64_t{0});
-  task.forgiven_below = json.value("forgiven_below", int64_t{0});
+  task.gain_asked_ns = WholeNumber(json.value("gain_asked_ns", Json(0)));
+  task.forgiven_below = WholeNumber(json.value("forgiven_below", Json(0)));
   if (json.contains("round")) {
     task.round.emplace();
     for (const Json& entry : json.at("round")) {
       task.round->entries.push_back(
           {entry.at(0).get<std::string>(), entry.at(1).get<std::string>(),
-           static_cast<RoundRole>(entry.at(2).get<int>())});
+           static_cast<RoundRole>(WholeNumber(entry.at(2)))});
     }
   }
   for (const Json& item : json.at("in_flight")) {
@@ -149,10 +151,11 @@ absl::StatusOr<std::vector<TaskCheckpoint>> ParseCheckpoint(
     std::string_view text) {
   try {
     const Json json = Json::parse(text);
-    if (json.at("version").get<int>() != kCheckpointVersion) {
-      return absl::DataLossError(absl::StrCat(
-          "a job's checkpoint has version ", json.at("version").get<int>(),
-          "; this server writes ", kCheckpointVersion));
+    const int64_t version = WholeNumber(json.at("version"));
+    if (version != kCheckpointVersion) {
+      return absl::DataLossError(absl::StrCat("a job's checkpoint has version ",
+                                              version, "; this server writes ",
+                                              kCheckpointVersion));
     }
     std::vector<TaskCheckpoint> tasks;
     for (const Json& task : json.at("tasks")) tasks.push_back(ParseTask(task));
