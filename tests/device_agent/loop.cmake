@@ -8,6 +8,7 @@ regatta_test(device_agent_loop_test
   loop/agent_stats_test.cc
   loop/agent_simulation_test.cc
   loop/spool_storage_test.cc
+  loop/spool_room_test.cc
   loop/spool_test.cc
   loop/tracker_client_test.cc
   probe/background_probe_test.cc

@@ -468,26 +468,6 @@ TEST(LogFile, KnowsNetworkFileSystems) {
   EXPECT_FALSE(sqlite::IsNetworkFileSystem(0x794C7630));  // overlay
 }
 
-TEST(Migrate, RunsWhatIsMissingAndKeepsWholeVersions) {
-  const TempDir dir;
-  const auto db = sqlite::Connection::Open(dir.path() + "/db",
-                                           sqlite::Connection::Mode::kCreate)
-                      .value();
-  const char* const one[] = {"CREATE TABLE a(x); INSERT INTO a VALUES (1)"};
-  const char* const broken[] = {one[0], "CREATE TABLE b(x); no SQL"};
-  const char* const mended[] = {one[0], "CREATE TABLE b(x)",
-                                "INSERT INTO b SELECT x + 1 FROM a"};
-  ASSERT_OK(sqlite::Migrate(*db, one));
-  ASSERT_OK(sqlite::Migrate(*db, one));
-  EXPECT_EQ(db->Number("SELECT count(*) FROM a").value(), 1);
-  EXPECT_FALSE(sqlite::Migrate(*db, broken).ok());
-  EXPECT_EQ(db->Number("PRAGMA user_version").value(), 1);
-  EXPECT_FALSE(db->InTransaction());
-  ASSERT_OK(sqlite::Migrate(*db, mended));
-  EXPECT_EQ(db->Number("PRAGMA user_version").value(), 3);
-  EXPECT_EQ(db->Number("SELECT x FROM b").value(), 2);
-}
-
 // Whatever the mask: they tell of a lab's kernels and people.
 TEST_F(SqliteOpen, ANewLogIsItsOwnersAlone) {
   const auto mode = [](const std::string& file) {
